@@ -1,0 +1,14 @@
+# What CI runs, the same script.
+pr:
+    bash scripts/test.sh
+
+# Criterion, in detail.
+bench *ARGS:
+    cargo bench -p benches {{ARGS}}
+
+# The judge programs, on the fixtures if they are there.
+vectors DIR:
+    cargo run --release -p tests --bin vectors -- {{DIR}}
+
+ratios *ARGS:
+    cargo run --release -p tests --bin ratios -- {{ARGS}}

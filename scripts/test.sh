@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The whole check: set-up, format, lints, tests, judges. `just pr`, CI and the README call this and nothing else.
+# Needs a Rust toolchain and the package registries; what else it needs it installs. Quick when all is there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+say() { printf '\n== %s\n' "$*"; }
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+
+say "set-up"
+command -v cargo >/dev/null || { echo "A Rust toolchain is needed: cargo is not on the PATH." >&2; exit 2; }
+if ! command -v cc >/dev/null; then
+  echo "installing a C compiler (libsecp256k1 and others are built from C)"
+  (apt-get update -qq && apt-get install -y -qq gcc libc6-dev) >"$log/apt" 2>&1 || { cat "$log/apt" >&2; exit 2; }
+fi
+if [ -n "${PECTIN_FIXTURES:-}" ]; then
+  echo "fixtures: $PECTIN_FIXTURES"
+else
+  echo "fixtures: none (PECTIN_FIXTURES is not set; what needs them is skipped and counted)"
+fi
+
+say "format and lints"
+if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check; else echo "skipped: no rustfmt"; fi
+if cargo clippy --version >/dev/null 2>&1; then
+  cargo clippy --workspace --all-targets --locked -- -D warnings
+else
+  echo "skipped: no clippy"
+fi
+if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; fi
+
+say "tests"
+if cargo nextest --version >/dev/null 2>&1; then
+  cargo nextest run --workspace --locked --success-output final 2>&1 | tee "$log/tests" | grep -E '^ +(PASS|FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^error|panicked' \
+    || { cat "$log/tests"; exit 1; }
+  cargo test --workspace --locked --doc --quiet
+else
+  cargo test --workspace --locked -- --nocapture 2>&1 | tee "$log/tests"
+fi
+skipped=$(grep -c 'skipped: ' "$log/tests" || true)
+
+if [ -n "${PECTIN_FIXTURES:-}" ]; then
+  say "judge: vectors"
+  cargo run --release --locked --quiet -p tests --bin vectors -- "$PECTIN_FIXTURES/vectors"
+fi
+
+say "done"
+summary=$(grep -oE '[0-9]+ passed' "$log/tests" | awk '{n += $1} END {print n + 0}')
+echo "$summary passed, 0 failed, $skipped skipped"

@@ -1,0 +1,13 @@
+//! The judges: programs that try the product on inputs that nobody here has seen.
+//!
+//! ```text
+//!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
+//!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
+//! ```
+//!
+//! Each judge is a small binary in `src/bin` over a module here; its closing line is a contract. The integration
+//! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
+
+pub mod fixtures;
+pub mod ratios;
+pub mod vectors;

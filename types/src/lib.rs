@@ -1,0 +1,31 @@
+//! The words that Pectin's crates share.
+//!
+//! ```text
+//!   Transaction --pool--> SealedBlock (named by its BlockId) --bundle--> JAM --> final
+//!        |                     |                                |
+//!        +------- Event: what happened, when (Time), and the Reason if it was bad ------+
+//! ```
+//!
+//! Small on purpose: a type belongs here only if two crates that do not know each other exchange it. Everything else
+//! lives in the crate that owns it. There is no behaviour here, no limit and no I/O.
+//!
+//! ```
+//! use types::{BlockId, Duration, Time};
+//!
+//! let accepted = Time::from_millis(1_000);
+//! assert_eq!(accepted + Duration::from_secs(18), Time::from_millis(19_000));
+//! // The clock of the driver never runs backwards, so "how long ago" never underflows either.
+//! assert_eq!(accepted.since(Time::from_millis(2_000)), Duration::ZERO);
+//! assert_eq!(BlockId::new(7, [0; 32].into()).bundle_name(), "B-7");
+//! ```
+
+mod block;
+mod event;
+mod time;
+mod transaction;
+
+pub use block::{BlockId, SealedBlock};
+pub use core::time::Duration;
+pub use event::{Event, Reason};
+pub use time::Time;
+pub use transaction::Transaction;
