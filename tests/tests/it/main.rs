@@ -1,3 +1,6 @@
 //! Pectin's integration tests, one binary: what needs more than one crate, or the fixtures.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod purity;
 mod vectors;

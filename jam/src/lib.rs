@@ -1,0 +1,61 @@
+//! JAM as Pectin sees it (Gray Paper 0.7.2).
+//!
+//! ```text
+//!  bytes --codec--> WorkPackage, Bundle     what a builder sends       package, bundle, merkle
+//!                   WorkReport, Guarantee   what guarantors answer     report, keys
+//!                   Block, Header           what the chain says        block
+//!                   ChainSpec, Params       which chain it is          spec, params, slot
+//!  data  --erasure--> shards and their root; shuffle: who guarantees which core
+//! ```
+//!
+//! Everything here is data and arithmetic: no socket, no file, no clock. The [`Params`] of a chain are an argument,
+//! so tiny and full chains live side by side in one process.
+//!
+//! **Limits.** A decoder never allocates more than a small multiple of its input: a declared length is compared with
+//! the bytes that are left first. It reads exactly one encoding of each value and refuses bytes that follow it.
+//!
+//! **Errors.** [`codec::DecodeError`] says at which byte what was wrong. [`PackageLimit`], [`BundleError`] and
+//! [`ErasureError`] say what was too much, missing or not as promised.
+//!
+//! **Which version.** `codec`, `package`, `report` and `block` hold all that another version of the Gray Paper would
+//! encode differently; the tests compare them byte by byte with `jam-std-common` 0.1.28, which is that version's
+//! reference.
+//!
+//! ```
+//! use jam::{Params, codec::{Decode, Encode}, Header};
+//!
+//! let genesis = Header::genesis(None);
+//! let bytes = genesis.encode();
+//! assert_eq!(Header::decode(&bytes, &Params::TINY), Ok(genesis));
+//! assert!(Header::decode(&bytes[1..], &Params::TINY).is_err());
+//! ```
+
+pub mod block;
+pub mod bundle;
+pub mod codec;
+pub mod erasure;
+pub mod hash;
+pub mod keys;
+pub mod merkle;
+pub mod package;
+pub mod params;
+pub mod report;
+#[cfg(any(test, feature = "sample"))]
+pub mod sample;
+pub mod shuffle;
+pub mod slot;
+pub mod spec;
+
+#[cfg(test)]
+mod tests;
+
+pub use block::{Assurance, Block, Disputes, Extrinsic, Guarantee, Header};
+pub use bundle::{Bundle, BundleError};
+pub use erasure::{ErasureCode, ErasureError, Shards};
+pub use hash::{Hash, HeaderHash, PackageHash, ReportHash, SegmentRoot};
+pub use keys::{Ed25519Key, Ed25519Secret, Purpose, Signature};
+pub use package::{ImportRoot, ImportSpec, PackageLimit, RefineContext, WorkItem, WorkPackage};
+pub use params::Params;
+pub use report::{WorkDigest, WorkError, WorkReport, WorkResult};
+pub use slot::SlotClock;
+pub use spec::ChainSpec;

@@ -1,0 +1,4 @@
+//! What holds for every type at once: coming back from its encoding, strictness, and agreement with the reference.
+
+mod oracle;
+mod roundtrip;

@@ -1,0 +1,51 @@
+//! Purity is proved, not claimed: what the pure crates are built from cannot reach the outside world.
+
+use std::process::Command;
+
+/// The crates that take time and randomness as arguments and touch nothing.
+const PURE: &[&str] = &["types", "jam"];
+
+/// What would let a crate wait, listen, store or look at a clock.
+const WORLDLY: &[&str] = &[
+    "tokio",
+    "mio",
+    "socket2",
+    "quinn",
+    "hyper",
+    "axum",
+    "jsonrpsee",
+    "redb",
+    "redis",
+    "async-std",
+    "tempfile",
+];
+
+#[test]
+fn pure_crates_depend_on_nothing_that_reaches_the_world() {
+    for package in PURE {
+        let tree = Command::new(env!("CARGO"))
+            .args(["tree", "--offline", "--locked", "-e", "normal", "--prefix", "none", "-p", package])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        assert!(tree.starts_with(package), "{tree}");
+        let reached =
+            tree.lines().filter_map(|line| line.split(' ').next()).find(|name| WORLDLY.contains(name));
+        assert_eq!(reached, None, "{package} depends on it");
+    }
+}
+
+#[test]
+fn pure_crates_are_linted_by_the_ban() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let ban = std::fs::read_to_string(root.join("pure.clippy.toml")).unwrap();
+    for package in PURE {
+        assert_eq!(
+            std::fs::read_to_string(root.join(package).join("clippy.toml")).unwrap(),
+            ban,
+            "{package}"
+        );
+    }
+}
