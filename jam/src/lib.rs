@@ -40,11 +40,13 @@ pub mod merkle;
 pub mod package;
 pub mod params;
 pub mod report;
+pub mod rules;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
 pub mod shuffle;
 pub mod slot;
 pub mod spec;
+pub mod state;
 
 #[cfg(test)]
 mod tests;

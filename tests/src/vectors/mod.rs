@@ -7,6 +7,8 @@
 mod codec;
 mod erasure;
 mod shuffle;
+mod stf;
+mod traces;
 
 use jam::Params;
 use std::{
@@ -85,7 +87,7 @@ impl<'a> File<'a> {
 
 /// Every family, in the order of the report.
 pub fn families() -> Vec<Family> {
-    vec![codec::FAMILY, erasure::FAMILY, shuffle::FAMILY]
+    vec![codec::FAMILY, erasure::FAMILY, shuffle::FAMILY, stf::FAMILY, traces::FAMILY]
 }
 
 /// The parameters that a folder's name stands for.

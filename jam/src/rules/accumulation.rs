@@ -1,0 +1,167 @@
+//! Which available reports are accumulated in a block, in which order, and which wait for others (ω, ξ).
+
+use crate::{
+    PackageHash, Params, WorkReport,
+    state::{Accumulated, ReadyQueue, ReadyReport},
+};
+use std::collections::{BTreeSet, VecDeque};
+
+/// The gas that a block may spend on accumulating reports, unless services that always accumulate add to it.
+pub fn block_gas(params: &Params) -> u64 {
+    params.block_gas_max.max(params.accumulate_gas_max.saturating_mul(u64::from(params.cores)))
+}
+
+/// What a block accumulated, as far as reports tell.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Outcome {
+    /// The packages accumulated, in order.
+    pub accumulated: Vec<PackageHash>,
+    /// The reports that became available but have to wait.
+    pub waiting: Vec<PackageHash>,
+}
+
+/// Decides what a block accumulates: ω and ξ become ω' and ξ'.
+///
+/// Reports are taken while the gas that they *ask for* fits the block. A service that uses less leaves room for more;
+/// whoever does not run services cannot know that, so beyond `gas` this can lag behind the chain by a block.
+pub fn apply(
+    params: &Params,
+    ready: &mut ReadyQueue,
+    accumulated: &mut Accumulated,
+    available: &[&WorkReport],
+    prior_slot: u32,
+    slot: u32,
+    gas: u64,
+) -> Outcome {
+    let already = |package: &PackageHash| accumulated.contains(package);
+    let (outcome, done) = advance(params, ready, &already, available, prior_slot, slot, gas);
+    accumulated.blocks.remove(0);
+    accumulated.blocks.push(done);
+    outcome
+}
+
+/// The same with a look-up instead of ξ, for whoever keeps it in another form. Also gives what to add to ξ.
+pub fn advance(
+    params: &Params,
+    ready: &mut ReadyQueue,
+    already: &dyn Fn(&PackageHash) -> bool,
+    available: &[&WorkReport],
+    prior_slot: u32,
+    slot: u32,
+    gas: u64,
+) -> (Outcome, BTreeSet<PackageHash>) {
+    let (immediate, queued): (Vec<_>, Vec<_>) =
+        available.iter().copied().partition(|report| report.dependencies().next().is_none());
+    let queued = queued.into_iter().filter(|report| !already(&report.package())).map(|report| {
+        let waits_for = report.dependencies().filter(|package| !already(package)).collect();
+        ReadyReport { report: report.clone(), waits_for }
+    });
+    let queued = queued.collect::<Vec<_>>();
+    let order = accumulation_order(params, ready, &immediate, &queued, slot);
+    let accumulated = within_gas(order, gas);
+    let done = accumulated.iter().copied().collect::<BTreeSet<_>>();
+    let waiting = queued.iter().map(|ready| ready.report.package()).filter(|p| !done.contains(p)).collect();
+    turn_queue(params, ready, queued, &done, prior_slot, slot);
+    (Outcome { accumulated, waiting }, done)
+}
+
+/// R*: what depends on nothing first, then what waited as long as everything it waits for is there.
+fn accumulation_order(
+    params: &Params,
+    ready: &ReadyQueue,
+    immediate: &[&WorkReport],
+    queued: &[ReadyReport],
+    slot: u32,
+) -> Vec<(PackageHash, u64)> {
+    let mut order =
+        immediate.iter().map(|report| (report.package(), report.accumulate_gas())).collect::<Vec<_>>();
+    if queued.is_empty() && ready.is_empty() {
+        return order;
+    }
+    let now = (slot % params.epoch_slots) as usize;
+    let (before, after) = ready.slots.split_at(now.min(ready.slots.len()));
+    let waiting = after.iter().chain(before).flatten().chain(queued);
+    let mut waiting = waiting
+        .map(|ready| (ready.report.package(), ready.report.accumulate_gas(), ready.waits_for.clone()))
+        .collect::<Vec<_>>();
+    let mut fresh = order.iter().map(|(package, _)| *package).collect::<BTreeSet<_>>();
+    loop {
+        waiting.retain(|(package, ..)| !fresh.contains(package));
+        waiting.iter_mut().for_each(|(.., waits_for)| waits_for.retain(|package| !fresh.contains(package)));
+        let free = waiting.iter().filter(|(.., waits_for)| waits_for.is_empty());
+        let free = free.map(|(package, gas, _)| (*package, *gas)).collect::<Vec<_>>();
+        if free.is_empty() {
+            return order;
+        }
+        fresh = free.iter().map(|(package, _)| *package).collect();
+        order.extend(free);
+    }
+}
+
+/// The packages of the longest beginning whose gas fits.
+fn within_gas(order: Vec<(PackageHash, u64)>, gas: u64) -> Vec<PackageHash> {
+    let mut left = Some(gas);
+    let fits = |(package, asked): (PackageHash, u64)| {
+        left = left?.checked_sub(asked);
+        left.map(|_| package)
+    };
+    order.into_iter().map_while(fits).collect()
+}
+
+/// ω': the new ones in this slot's place, slots without a block emptied, and nobody waits for what is done.
+fn turn_queue(
+    params: &Params,
+    ready: &mut ReadyQueue,
+    queued: Vec<ReadyReport>,
+    done: &BTreeSet<PackageHash>,
+    prior_slot: u32,
+    slot: u32,
+) {
+    if queued.is_empty() && ready.is_empty() {
+        return;
+    }
+    let len = params.epoch_slots as usize;
+    let now = slot as usize % len;
+    let skipped = (slot.saturating_sub(prior_slot) as usize).min(len);
+    for back in 1..skipped {
+        ready.slots[(now + len - back) % len].clear();
+    }
+    ready.slots[now] = queued;
+    for waiting in &mut ready.slots {
+        waiting.retain(|entry| !done.contains(&entry.report.package()));
+        waiting.iter_mut().for_each(|entry| entry.waits_for.retain(|package| !done.contains(package)));
+    }
+}
+
+/// The packages accumulated lately, in a form that answers at once.
+#[derive(Clone, Debug, Default)]
+pub struct AccumulatedWindow {
+    blocks: VecDeque<Vec<PackageHash>>,
+    packages: std::collections::HashSet<PackageHash>,
+}
+
+impl AccumulatedWindow {
+    /// From the state's form.
+    pub fn new(accumulated: &Accumulated) -> Self {
+        let blocks = accumulated.blocks.iter().map(|block| block.iter().copied().collect::<Vec<_>>());
+        let blocks = blocks.collect::<VecDeque<_>>();
+        let packages = blocks.iter().flatten().copied().collect();
+        Self { blocks, packages }
+    }
+
+    /// Adds a block's packages; those of the oldest block leave.
+    pub fn push(&mut self, packages: &[PackageHash]) {
+        for gone in self.blocks.pop_front().unwrap_or_default() {
+            self.packages.remove(&gone);
+        }
+        self.packages.extend(packages);
+        self.blocks.push_back(packages.to_vec());
+    }
+
+    /// Whether a package is in the newest blocks of the window, not counting the `oldest` ones, which will have left
+    /// when that many blocks come on top.
+    pub fn contains(&self, package: &PackageHash, oldest: usize) -> bool {
+        self.packages.contains(package)
+            && !self.blocks.iter().take(oldest).any(|block| block.contains(package))
+    }
+}

@@ -1,0 +1,244 @@
+//! `traces/*/NNNNNNNN.bin`: a whole state, a block, and the state after it.
+//!
+//! Everything must decode and come back. Then our rules import the block: the reports that wait (ρ), the recent
+//! history (β), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
+//! validators and the entropy that guarantors are assigned by. What services said when they accumulated is taken from
+//! the recorded state, because only running them tells.
+
+use super::{Cases, Family, File, Verdict, codec::comes_back, stf};
+use jam::{
+    Block, Header, Params,
+    codec::{Bytes, Decode, DecodeError, Decoder, Encode},
+    hash::Hash,
+    rules::{
+        accumulation, assurances, disputes,
+        epoch::{self, Epoch},
+        history::{self, History},
+        reports::{self, ReportContext},
+    },
+    spec::StateKey,
+    state::*,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+pub(super) const FAMILY: Family = Family { claims, run };
+
+fn claims(file: &File<'_>) -> Option<String> {
+    let &[family, _] = file.after(&["traces"])? else { return None };
+    file.ends_in("bin").then(|| format!("traces/{family}"))
+}
+
+fn run(file: &File<'_>) -> Cases {
+    vec![(String::new(), judge(file))]
+}
+
+fn judge(file: &File<'_>) -> Verdict {
+    let bytes = file.bytes()?;
+    // Public traces are of tiny chains; a full one is recognised by decoding only as such.
+    let (params, step) = [Params::TINY, Params::FULL]
+        .into_iter()
+        .find_map(|params| Step::read(file.stem(), &bytes, &params).ok().map(|step| (params, step)))
+        .ok_or_else(|| match Step::read(file.stem(), &bytes, &Params::TINY) {
+            Err(error) => format!("does not decode: {error}"),
+            Ok(_) => unreachable!("it would have been found"),
+        })?;
+    match step {
+        Step::Genesis(header, state) => {
+            comes_back::<Header>(&header.encode(), &params)?;
+            parts_come_back(&state, &params)
+        }
+        Step::Block(block, before, after) => {
+            comes_back::<Block>(&block.encode(), &params)?;
+            parts_come_back(&before, &params)?;
+            parts_come_back(&after, &params)?;
+            if before.root == after.root {
+                // A block that must be refused; why may lie outside of what we check.
+                return Ok(());
+            }
+            import(&params, &block, &before.entries, &after.entries)
+        }
+    }
+}
+
+/// A state with its root.
+struct RawState {
+    root: Hash,
+    entries: BTreeMap<StateKey, Bytes>,
+}
+
+impl Decode for RawState {
+    const MIN_BYTES: usize = 33;
+
+    fn decode_from(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let root = Hash::decode_from(input)?;
+        let entries = Vec::<(StateKey, Bytes)>::decode_from(input)?;
+        Ok(Self { root, entries: entries.into_iter().collect() })
+    }
+}
+
+enum Step {
+    Genesis(Header, RawState),
+    Block(Box<Block>, RawState, RawState),
+}
+
+impl Step {
+    fn read(name: &str, bytes: &[u8], params: &Params) -> Result<Self, DecodeError> {
+        let input = &mut Decoder::new(bytes, params);
+        let step = if name.contains("genesis") {
+            Self::Genesis(Header::decode_from(input)?, RawState::decode_from(input)?)
+        } else {
+            let before = RawState::decode_from(input)?;
+            let block = Box::new(Block::decode_from(input)?);
+            Self::Block(block, before, RawState::decode_from(input)?)
+        };
+        input.finish()?;
+        Ok(step)
+    }
+}
+
+/// The parts that we know must decode and come back.
+fn parts_come_back(state: &RawState, params: &Params) -> Verdict {
+    let part = |index: StateIndex, judge: fn(&[u8], &Params) -> Verdict| match state.entries.get(&index.key())
+    {
+        Some(bytes) => judge(bytes, params).map_err(|error| format!("{index:?}: {error}")),
+        None => Ok(()),
+    };
+    part(StateIndex::AuthPools, comes_back::<AuthPools>)?;
+    part(StateIndex::AuthQueues, comes_back::<AuthQueues>)?;
+    part(StateIndex::RecentBlocks, comes_back::<RecentBlocks>)?;
+    part(StateIndex::Disputes, comes_back::<DisputeRecords>)?;
+    part(StateIndex::Entropy, comes_back::<Entropy>)?;
+    part(StateIndex::NextValidators, comes_back::<Validators>)?;
+    part(StateIndex::Validators, comes_back::<Validators>)?;
+    part(StateIndex::PreviousValidators, comes_back::<Validators>)?;
+    part(StateIndex::PendingReports, comes_back::<PendingReports>)?;
+    part(StateIndex::Slot, comes_back::<u32>)?;
+    part(StateIndex::ReadyQueue, comes_back::<ReadyQueue>)?;
+    part(StateIndex::Accumulated, comes_back::<Accumulated>)?;
+    part(StateIndex::AccumulationOutputs, comes_back::<Vec<AccumulationOutput>>)
+}
+
+type Entries = BTreeMap<StateKey, Bytes>;
+
+/// One part of a recorded state.
+fn part<T: Decode>(state: &Entries, index: StateIndex, params: &Params) -> Result<T, String> {
+    state_part(state, index, params).map_err(|e| e.to_string())
+}
+
+fn same<T: PartialEq>(what: &str, ours: &T, recorded: &T) -> Verdict {
+    if ours == recorded { Ok(()) } else { Err(format!("another {what} afterwards")) }
+}
+
+fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> Verdict {
+    let header = &block.header;
+    same("extrinsic hash", &block.extrinsic.hash(), &header.extrinsic_hash)?;
+    let slot: u32 = part(before, StateIndex::Slot, params)?;
+    let prior = Epoch::of_state(
+        params,
+        slot,
+        &part(before, StateIndex::Validators, params)?,
+        &part(before, StateIndex::PreviousValidators, params)?,
+        &part(before, StateIndex::Safrole, params)?,
+        &part(before, StateIndex::Entropy, params)?,
+    );
+    let epoch = prior.after(params, header).map_err(|e| e.to_string())?.unwrap_or_else(|| prior.clone());
+    check_epoch(params, &epoch, header.slot, after)?;
+
+    let recent: RecentBlocks = part(before, StateIndex::RecentBlocks, params)?;
+    let mut ready: ReadyQueue = part(before, StateIndex::ReadyQueue, params)?;
+    let mut accumulated: Accumulated = part(before, StateIndex::Accumulated, params)?;
+    let mut pending = stf::shared(part(before, StateIndex::PendingReports, params)?);
+    let known = known_packages(&pending, &recent, &ready, &accumulated);
+    let records: DisputeRecords = part(before, StateIndex::Disputes, params)?;
+    let mut offenders = epoch::offenders(&records);
+    disputes::apply(&mut pending, &mut offenders, &block.extrinsic.disputes);
+    let availability = assurances::apply(
+        params,
+        &mut pending,
+        &prior.current,
+        &block.extrinsic.assurances,
+        header.parent,
+        header.slot,
+    )
+    .map_err(|refusal| format!("assurances refused: {refusal}"))?;
+
+    let mut seen = History::from(&recent);
+    seen.note_state_root(header.prior_state_root);
+    let pools: AuthPools = part(before, StateIndex::AuthPools, params)?;
+    let context = ReportContext {
+        params,
+        slot: header.slot,
+        epoch: &epoch,
+        assignments: [
+            &epoch.assignment(params, header.slot),
+            &epoch.previous_assignment(params, header.slot),
+        ],
+        offenders: &offenders,
+        history: &seen,
+        is_known: &|package| known.contains(package),
+        pools: Some(&pools),
+        services: Some(&|id| {
+            let bytes = before.get(&service_key(id))?;
+            stf::facts(&ServiceInfo::decode(bytes, params).ok()?)
+        }),
+        is_ancestor: None,
+    };
+    let reported = reports::apply(&context, &mut pending, &block.extrinsic.guarantees)
+        .map_err(|refusal| format!("guarantees refused: {refusal}"))?;
+    same("ρ", &pending, &stf::shared(part(after, StateIndex::PendingReports, params)?))?;
+
+    let available = availability.reports().collect::<Vec<_>>();
+    let gas = accumulation_gas(params, before)?;
+    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, gas);
+    same("ξ", &accumulated, &part(after, StateIndex::Accumulated, params)?)?;
+    same("ω", &ready, &part(after, StateIndex::ReadyQueue, params)?)?;
+
+    let outputs: Vec<AccumulationOutput> = part(after, StateIndex::AccumulationOutputs, params)?;
+    let mut recent = recent;
+    let root = history::accumulate_root(&outputs);
+    history::apply(params, &mut recent, header.hash(), header.prior_state_root, root, reported.packages());
+    same("β", &recent, &part(after, StateIndex::RecentBlocks, params)?)
+}
+
+/// Who validates and how guarantors are assigned, derived from headers alone, must be what the state says.
+fn check_epoch(params: &Params, epoch: &Epoch, slot: u32, after: &Entries) -> Verdict {
+    let recorded = Epoch::of_state(
+        params,
+        slot,
+        &part(after, StateIndex::Validators, params)?,
+        &part(after, StateIndex::PreviousValidators, params)?,
+        &part(after, StateIndex::Safrole, params)?,
+        &part(after, StateIndex::Entropy, params)?,
+    );
+    same("epoch (κ, λ, γ_P, η₂, η₃)", epoch, &recorded)
+}
+
+fn known_packages(
+    pending: &assurances::Pending,
+    recent: &RecentBlocks,
+    ready: &ReadyQueue,
+    accumulated: &Accumulated,
+) -> BTreeSet<jam::PackageHash> {
+    let waiting = pending.iter().flatten().map(|pending: &Arc<PendingReport>| pending.report.package());
+    let reported = recent.blocks.iter().flat_map(|block| block.reported.keys().copied());
+    let queued = ready.slots.iter().flatten().map(|entry| entry.report.package());
+    waiting.chain(reported).chain(queued).chain(accumulated.blocks.iter().flatten().copied()).collect()
+}
+
+/// The gas for accumulation, with what services that always accumulate add (χ).
+fn accumulation_gas(params: &Params, state: &Entries) -> Result<u64, String> {
+    let Some(bytes) = state.get(&StateIndex::Privileges.key()) else {
+        return Ok(accumulation::block_gas(params));
+    };
+    let input = &mut Decoder::new(bytes, params);
+    let read = |input: &mut Decoder<'_>| {
+        input.take(4 * (3 + usize::from(params.cores)))?;
+        BTreeMap::<u32, u64>::decode_from(input)
+    };
+    let always = read(input).map_err(|e| format!("privileges: {e}"))?;
+    let cores = params.accumulate_gas_max * u64::from(params.cores);
+    Ok(params.block_gas_max.max(cores + always.values().sum::<u64>()))
+}
