@@ -1,12 +1,13 @@
 //! Bundles and erasure coding at the sizes that real chains see.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use jam::{
-    Bundle, ErasureCode, Params,
+    Bundle, ErasureCode, PackageHash, Params,
     codec::Encode,
+    follow::{Follower, Limits},
     hash::blake2b,
     package::ExtrinsicSpec,
-    sample::{Sample, Source},
+    sample::{Author, Body, Sample, Source},
 };
 use std::hint::black_box;
 
@@ -54,5 +55,37 @@ fn erasure(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, bundles, erasure);
+/// A block of the full chain: a report on every core, and every validator's word on the reports before.
+fn follow(c: &mut Criterion) {
+    let author = Author::new(Params::FULL);
+    let cores = 0..Params::FULL.cores;
+    let block = |follower: &Follower, slot: u32, available: bool| {
+        let view = follower.view();
+        let report = |core: u16| {
+            let package = PackageHash(blake2b(&[&slot.to_le_bytes(), &core.to_le_bytes()]));
+            author.report(&view, package, core, view.head().hash)
+        };
+        let reports = cores.clone().map(report).collect();
+        let available = cores.clone().filter(|_| available).collect();
+        author.block(&view, slot, Body { reports, available, salt: 0 })
+    };
+    let start = || Follower::new(Params::FULL, author.start(), Limits::default());
+    let mut scratch = start();
+    let first = block(&scratch, 1, false);
+    scratch.import(first.clone());
+    let second = block(&scratch, 2, true);
+    let ready = || {
+        let mut follower = start();
+        follower.import(first.clone());
+        (follower, second.clone())
+    };
+    let mut group = c.benchmark_group("follow");
+    group.sample_size(10);
+    group.bench_function("import 341 reports, 1,023 assurances", |b| {
+        b.iter_batched(ready, |(mut follower, block)| follower.import(block), BatchSize::PerIteration)
+    });
+    group.finish();
+}
+
+criterion_group!(benches, bundles, erasure, follow);
 criterion_main!(benches);

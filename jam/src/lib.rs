@@ -34,6 +34,7 @@ pub mod block;
 pub mod bundle;
 pub mod codec;
 pub mod erasure;
+pub mod follow;
 pub mod hash;
 pub mod keys;
 pub mod merkle;

@@ -4,7 +4,7 @@ use crate::{
     PackageHash, Params, WorkReport,
     state::{Accumulated, ReadyQueue, ReadyReport},
 };
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// The gas that a block may spend on accumulating reports, unless services that always accumulate add to it.
 pub fn block_gas(params: &Params) -> u64 {
@@ -130,38 +130,5 @@ fn turn_queue(
     for waiting in &mut ready.slots {
         waiting.retain(|entry| !done.contains(&entry.report.package()));
         waiting.iter_mut().for_each(|entry| entry.waits_for.retain(|package| !done.contains(package)));
-    }
-}
-
-/// The packages accumulated lately, in a form that answers at once.
-#[derive(Clone, Debug, Default)]
-pub struct AccumulatedWindow {
-    blocks: VecDeque<Vec<PackageHash>>,
-    packages: std::collections::HashSet<PackageHash>,
-}
-
-impl AccumulatedWindow {
-    /// From the state's form.
-    pub fn new(accumulated: &Accumulated) -> Self {
-        let blocks = accumulated.blocks.iter().map(|block| block.iter().copied().collect::<Vec<_>>());
-        let blocks = blocks.collect::<VecDeque<_>>();
-        let packages = blocks.iter().flatten().copied().collect();
-        Self { blocks, packages }
-    }
-
-    /// Adds a block's packages; those of the oldest block leave.
-    pub fn push(&mut self, packages: &[PackageHash]) {
-        for gone in self.blocks.pop_front().unwrap_or_default() {
-            self.packages.remove(&gone);
-        }
-        self.packages.extend(packages);
-        self.blocks.push_back(packages.to_vec());
-    }
-
-    /// Whether a package is in the newest blocks of the window, not counting the `oldest` ones, which will have left
-    /// when that many blocks come on top.
-    pub fn contains(&self, package: &PackageHash, oldest: usize) -> bool {
-        self.packages.contains(package)
-            && !self.blocks.iter().take(oldest).any(|block| block.contains(package))
     }
 }

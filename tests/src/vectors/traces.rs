@@ -80,7 +80,7 @@ impl Decode for RawState {
 }
 
 enum Step {
-    Genesis(Header, RawState),
+    Genesis(Box<Header>, RawState),
     Block(Box<Block>, RawState, RawState),
 }
 
@@ -88,7 +88,7 @@ impl Step {
     fn read(name: &str, bytes: &[u8], params: &Params) -> Result<Self, DecodeError> {
         let input = &mut Decoder::new(bytes, params);
         let step = if name.contains("genesis") {
-            Self::Genesis(Header::decode_from(input)?, RawState::decode_from(input)?)
+            Self::Genesis(Box::new(Header::decode_from(input)?), RawState::decode_from(input)?)
         } else {
             let before = RawState::decode_from(input)?;
             let block = Box::new(Block::decode_from(input)?);

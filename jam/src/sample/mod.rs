@@ -3,6 +3,10 @@
 //! The values are well-formed (they decode again) but mean nothing: hashes match nothing, signatures are no
 //! signatures. The same seed gives the same values for ever.
 
+mod author;
+
+pub use author::{Author, Body};
+
 use crate::{
     ImportRoot, ImportSpec, Params, WorkError, WorkResult,
     bundle::{Bundle, Import},

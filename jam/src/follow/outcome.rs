@@ -1,0 +1,49 @@
+//! What an input came to.
+
+use crate::{
+    HeaderHash, PackageHash,
+    rules::{assurances::AssuranceRefusal, epoch::EpochRefusal, reports::ReportRefusal},
+};
+use std::collections::BTreeSet;
+
+/// Why a block is not believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// It is not above the finalized block.
+    #[error("it is not above the finalized block")]
+    Stale,
+    /// Its slot is not after its parent's.
+    #[error("its slot is not after its parent's")]
+    Slot,
+    /// The header does not commit to what the block brings.
+    #[error("its header does not commit to its extrinsic")]
+    Extrinsic,
+    /// Its epoch mark is wrong.
+    #[error(transparent)]
+    Epoch(#[from] EpochRefusal),
+    /// Its assurances are refused.
+    #[error("assurances: {0}")]
+    Assurances(#[from] AssuranceRefusal),
+    /// Its guarantees are refused.
+    #[error("guarantees: {0}")]
+    Guarantees(#[from] ReportRefusal),
+    /// Its parent was refused, or lost.
+    #[error("its parent was refused or lost")]
+    Parent,
+    /// There are too many unfinalized blocks, all of them built on.
+    #[error("too many unfinalized blocks")]
+    Full,
+}
+
+/// What an input changed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Update {
+    /// Packages of which a block that came, won, lost or became final spoke. Their fate may be another now.
+    pub changed: BTreeSet<PackageHash>,
+    /// Whether the best block is another one.
+    pub best_moved: bool,
+    /// Whether the finalized block is another one.
+    pub finalized_moved: bool,
+    /// Blocks that were not believed, and why.
+    pub refused: Vec<(HeaderHash, Refused)>,
+}

@@ -1,0 +1,115 @@
+//! The chain as seen from one block.
+
+use super::{Fate, Follower, node::Node};
+use crate::{
+    Hash, HeaderHash, PackageHash, Params,
+    rules::{epoch::Epoch, history::Remembered},
+    shuffle::{Assignment, current_assignment},
+};
+
+/// A block's name and place.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct BlockRef {
+    /// Its hash.
+    pub hash: HeaderHash,
+    /// Its slot.
+    pub slot: u32,
+    /// How many blocks are below it. Where the count begins is arbitrary; only differences mean something.
+    pub height: u64,
+}
+
+/// A report that keeps a core busy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Occupied {
+    /// Its package.
+    pub package: PackageHash,
+    /// The slot of the block that reported it.
+    pub since_slot: u32,
+    /// In a block of this slot or later it is dropped if it has not become available.
+    pub until_slot: u32,
+}
+
+/// The chain as seen from one block: its branch down to the finalized block, and what lies below.
+pub struct ChainView<'a> {
+    follower: &'a Follower,
+    hash: HeaderHash,
+    head: &'a Node,
+    /// The unfinalized blocks of the branch, the head first.
+    branch: Vec<HeaderHash>,
+}
+
+impl<'a> ChainView<'a> {
+    pub(super) fn new(follower: &'a Follower, hash: HeaderHash, head: &'a Node) -> Self {
+        Self { follower, hash, head, branch: follower.branch(hash) }
+    }
+
+    /// The chain's parameters.
+    pub fn params(&self) -> &'a Params {
+        self.follower.params()
+    }
+
+    /// The block that this is the view from: of [`Follower::view`], the best one.
+    pub fn head(&self) -> BlockRef {
+        BlockRef { hash: self.hash, slot: self.head.state.slot, height: self.head.height }
+    }
+
+    /// The finalized block. It is below the head or the head itself.
+    pub fn finalized(&self) -> BlockRef {
+        self.follower.finalized()
+    }
+
+    /// Whether a block is on this branch, above the finalized one.
+    pub fn is_unfinalized_ancestor(&self, block: HeaderHash) -> bool {
+        self.branch.contains(&block)
+    }
+
+    /// What became of a package on this branch.
+    pub fn fate(&self, package: PackageHash) -> Fate {
+        self.follower.book.fate(&package, &self.branch)
+    }
+
+    /// What became of a package up to the finalized block: this will not change by a reorganisation.
+    pub fn finalized_fate(&self, package: PackageHash) -> Fate {
+        match self.follower.book.fate(&package, &[]) {
+            Fate::Reorged => Fate::NotSeen,
+            fate => fate,
+        }
+    }
+
+    /// In how many of the next blocks a package with this anchor can still be reported, the very next one included;
+    /// 0 if the anchor is too old or not on this branch.
+    pub fn anchor_life(&self, anchor: HeaderHash) -> u16 {
+        let age = self.recent().position(|block| block.hash == anchor);
+        age.map_or(0, |age| self.params().recent_blocks.saturating_sub(age as u16))
+    }
+
+    /// The blocks that can be an anchor in the next block, the head first, with their roots as far as known.
+    pub fn recent(&self) -> impl Iterator<Item = &'a Remembered> {
+        self.head.state.history.blocks().rev()
+    }
+
+    /// What keeps a core busy, if anything does.
+    pub fn core(&self, core: u16) -> Option<Occupied> {
+        let pending = self.head.state.pending.get(usize::from(core))?.as_ref()?;
+        let timeout = u32::from(self.params().availability_timeout_slots);
+        Some(Occupied {
+            package: pending.report.package(),
+            since_slot: pending.slot,
+            until_slot: pending.slot.saturating_add(timeout),
+        })
+    }
+
+    /// The epoch of the head: who validates.
+    pub fn epoch(&self) -> &'a Epoch {
+        &self.head.state.epoch
+    }
+
+    /// Which validators guarantee which core at a slot, if that slot is of the head's epoch; later ones are not known
+    /// before the first block of their epoch.
+    pub fn assignment(&self, slot: u32) -> Option<Assignment> {
+        let params = self.params();
+        let epoch = self.epoch();
+        let entropy = [Hash::ZERO, Hash::ZERO, epoch.entropy, epoch.previous_entropy];
+        (params.epoch_of(slot) == epoch.number).then(|| current_assignment(params, &entropy, slot))
+    }
+}

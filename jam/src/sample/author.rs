@@ -1,0 +1,152 @@
+//! Blocks that a follower believes, made by one who holds all validators' keys.
+
+use super::{Sample, Source};
+use crate::{
+    Assurance, Block, Ed25519Secret, Extrinsic, Guarantee, Hash, Header, HeaderHash, PackageHash, Params,
+    Purpose, RefineContext, WorkReport,
+    block::{EpochKeys, EpochMark, UnsealedHeader, ValidatorSignature},
+    follow::{ChainView, Start},
+    hash::blake2b,
+    keys::VrfSignature,
+    report::WorkDigest,
+    rules::epoch::{Epoch, ValidatorSet},
+    shuffle::Assignment,
+};
+
+/// What a block shall bring.
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Packages to report, each on a core and with an anchor, maybe waiting for others.
+    pub reports: Vec<WorkReport>,
+    /// Cores whose reports become available.
+    pub available: Vec<u16>,
+    /// Makes blocks that are otherwise alike different.
+    pub salt: u64,
+}
+
+/// The one who holds all keys: trivial ones, the same validators in every epoch.
+#[derive(Clone, Debug)]
+pub struct Author {
+    params: Params,
+    secrets: Vec<Ed25519Secret>,
+}
+
+impl Author {
+    /// For a chain with these parameters.
+    pub fn new(params: Params) -> Self {
+        let secrets = (0..u32::from(params.validators)).map(Ed25519Secret::trivial).collect();
+        Self { params, secrets }
+    }
+
+    /// The validators' keys.
+    pub fn secrets(&self) -> &[Ed25519Secret] {
+        &self.secrets
+    }
+
+    /// Where the chain begins.
+    pub fn start(&self) -> Start {
+        let set = ValidatorSet::new(self.secrets.iter().map(Ed25519Secret::public).collect());
+        let epoch = Epoch {
+            number: 0,
+            current: set.clone(),
+            previous: set.clone(),
+            next: set,
+            entropy: Hash::repeat_byte(2),
+            previous_entropy: Hash::repeat_byte(3),
+        };
+        Start::fresh(&self.params, Header::genesis(None).hash(), epoch)
+    }
+
+    /// A report of a package on a core, anchored at a block that `view` remembers.
+    pub fn report(
+        &self,
+        view: &ChainView<'_>,
+        package: PackageHash,
+        core: u16,
+        anchor: HeaderHash,
+    ) -> WorkReport {
+        let mut source = Source::new(&self.params, u64::from(core));
+        let mut report = WorkReport::sample(&mut source);
+        let anchor = view.recent().find(|block| block.hash == anchor);
+        report.spec.package = package;
+        report.core = core;
+        report.segment_roots.clear();
+        report.context = RefineContext {
+            anchor: anchor.map_or(HeaderHash::ZERO, |block| block.hash),
+            state_root: anchor.map_or(Hash::ZERO, |block| state_root_after(block.hash)),
+            beefy_root: anchor.and_then(|block| block.beefy_root).unwrap_or_default(),
+            lookup_anchor: view.finalized().hash,
+            lookup_anchor_slot: view.finalized().slot,
+            prerequisites: [].into(),
+        };
+        let digest = WorkDigest { accumulate_gas: 1000, ..WorkDigest::sample(&mut source) };
+        report.digests = vec![digest];
+        report
+    }
+
+    /// The report, guaranteed by all guarantors of its core.
+    pub fn guarantee(&self, report: WorkReport, slot: u32, assignment: &Assignment) -> Guarantee {
+        let subject = report.hash().0;
+        let sign = |validator: u16| ValidatorSignature {
+            validator,
+            signature: self.secrets[usize::from(validator)].sign(Purpose::Guarantee, subject),
+        };
+        let signatures = assignment.guarantors(report.core).map(sign).collect();
+        Guarantee { report, slot, signatures }
+    }
+
+    /// A block on top of the view's head.
+    pub fn block(&self, view: &ChainView<'_>, slot: u32, body: Body) -> Block {
+        let parent = view.head();
+        let mut header = self.header(view, parent.hash, slot, body.salt);
+        let epoch = view.epoch().after(&self.params, &header).expect("the mark is there when it must be");
+        let assignment = epoch.as_ref().unwrap_or(view.epoch()).assignment(&self.params, slot);
+        let mut reports = body.reports;
+        reports.sort_by_key(|report| report.core);
+        let guarantees =
+            reports.into_iter().map(|report| self.guarantee(report, slot, &assignment)).collect();
+        let assurances = self.assurances(parent.hash, &body.available);
+        let extrinsic = Extrinsic { guarantees, assurances, ..Extrinsic::EMPTY };
+        header.unsealed.extrinsic_hash = extrinsic.hash();
+        Block { header, extrinsic }
+    }
+
+    fn assurances(&self, parent: HeaderHash, available: &[u16]) -> Vec<Assurance> {
+        let mut bits = vec![0; usize::from(self.params.cores.div_ceil(8))];
+        available.iter().for_each(|core| bits[usize::from(core / 8)] |= 1 << (core % 8));
+        if available.is_empty() {
+            return vec![];
+        }
+        let sign = |(validator, secret)| Assurance::sign(secret, validator, parent, bits.clone());
+        (0..).zip(&self.secrets).map(sign).collect()
+    }
+
+    fn header(&self, view: &ChainView<'_>, parent: HeaderHash, slot: u32, salt: u64) -> Header {
+        let new_epoch = self.params.epoch_of(slot) > self.params.epoch_of(view.head().slot);
+        let keys = |secret: &Ed25519Secret| EpochKeys { bandersnatch: Hash::ZERO, ed25519: secret.public() };
+        let mark = || EpochMark {
+            entropy: blake2b(&[b"entropy", parent.as_slice()]),
+            tickets_entropy: blake2b(&[b"tickets", parent.as_slice()]),
+            validators: self.secrets.iter().map(keys).collect(),
+        };
+        let unsealed = UnsealedHeader {
+            parent,
+            prior_state_root: state_root_after(parent),
+            extrinsic_hash: Hash::ZERO,
+            slot,
+            epoch_mark: new_epoch.then(mark),
+            tickets_mark: None,
+            author: 0,
+            entropy_source: VrfSignature::ZERO,
+            offenders: vec![],
+        };
+        let mut seal = VrfSignature::ZERO;
+        seal[..8].copy_from_slice(&salt.to_le_bytes());
+        Header { unsealed, seal }
+    }
+}
+
+/// The state root after a block, on a chain without a state.
+fn state_root_after(block: HeaderHash) -> Hash {
+    blake2b(&[b"state", block.as_slice()])
+}

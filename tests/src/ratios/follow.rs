@@ -1,0 +1,83 @@
+//! Following the chain at full size: 341 reports and 1,023 assurances in one block.
+
+use super::{Ratio, cost, median_of_pairs};
+use ed25519_zebra::{Signature, VerificationKey};
+use jam::{
+    Block, Hash, PackageHash, Params,
+    codec::Encode,
+    follow::{Follower, Limits},
+    hash::blake2b,
+    sample::{Author, Body},
+};
+use std::time::Duration;
+
+pub(super) const RATIOS: &[Ratio] =
+    &[Ratio { name: "follow-import", target: 1.3, measure: import_against_bare_signatures }];
+
+const PAIRS: usize = 7;
+
+/// Import of a block against nothing but the verification of its signatures, with keys made ready beforehand.
+fn import_against_bare_signatures() -> f64 {
+    let author = Author::new(Params::FULL);
+    let follower = || Follower::new(Params::FULL, author.start(), Limits::default());
+    let mut scratch = follower();
+    let first = full_block(&author, &scratch, 1, false);
+    assert!(scratch.import(first.clone()).refused.is_empty(), "the first block must be believed");
+    let second = full_block(&author, &scratch, 2, true);
+    let keys = author.secrets().iter().map(|secret| {
+        VerificationKey::try_from(secret.public().0.0).expect("a key made from a secret is a key")
+    });
+    let keys = keys.collect::<Vec<_>>();
+    let signatures = signatures_of(&second);
+    println!(
+        "follow-import: {} reports, {} assurances, {} signatures, {} bytes",
+        second.extrinsic.guarantees.len(),
+        second.extrinsic.assurances.len(),
+        signatures.len(),
+        second.encode().len()
+    );
+    let ours = || {
+        let mut follower = follower();
+        follower.import(first.clone());
+        let block = second.clone();
+        let (time, update) = cost(|| follower.import(block));
+        assert!(update.refused.is_empty() && update.changed.len() == 682, "{:?}", update.refused);
+        time
+    };
+    let floor = || -> Duration {
+        cost(|| {
+            for (validator, signature, message) in &signatures {
+                keys[usize::from(*validator)].verify(signature, message).expect("valid");
+            }
+        })
+        .0
+    };
+    median_of_pairs(PAIRS, ours, floor)
+}
+
+/// A block with a report on every core and, if wanted, every validator's word that all earlier reports are there.
+fn full_block(author: &Author, follower: &Follower, slot: u32, available: bool) -> Block {
+    let view = follower.view();
+    let cores = 0..Params::FULL.cores;
+    let package = |core: u16| PackageHash(Hash::from(blake2b(&[&slot.to_le_bytes(), &core.to_le_bytes()])));
+    let reports =
+        cores.clone().map(|core| author.report(&view, package(core), core, view.head().hash)).collect();
+    author.block(&view, slot, Body { reports, available: cores.filter(|_| available).collect(), salt: 0 })
+}
+
+/// Every signature of a block: who made it, and what it signs.
+fn signatures_of(block: &Block) -> Vec<(u16, Signature, Vec<u8>)> {
+    let guarantees = block.extrinsic.guarantees.iter().flat_map(|guarantee| {
+        let message = [b"jam_guarantee", guarantee.report.hash().as_slice()].concat();
+        guarantee
+            .signatures
+            .iter()
+            .map(move |s| (s.validator, Signature::from(s.signature.0), message.clone()))
+    });
+    let assurances = block.extrinsic.assurances.iter().map(|assurance| {
+        let subject = blake2b(&[assurance.anchor.as_slice(), &assurance.bits]);
+        let message = [b"jam_available", subject.as_slice()].concat();
+        (assurance.validator, Signature::from(assurance.signature.0), message)
+    });
+    guarantees.chain(assurances).collect()
+}
