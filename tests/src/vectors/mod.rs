@@ -4,6 +4,8 @@
 //! given at any level (`vectors`, `vectors/jam`, `vectors/jam/codec/full`), because the whole path is looked at. A
 //! panic while a case runs is a failure of that case, not of the program.
 
+pub mod ubt;
+
 use std::{
     collections::BTreeMap,
     fmt, io,
@@ -72,7 +74,7 @@ impl<'a> File<'a> {
 
 /// Every family, in the order of the report.
 pub fn families() -> Vec<Family> {
-    vec![]
+    vec![ubt::FAMILY]
 }
 
 /// What a whole folder gave.
