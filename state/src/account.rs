@@ -1,8 +1,12 @@
 //! What the leaves of an account hold: its basic data in one value, and its code in chunks of 31 bytes.
 
-use crate::hash::Value;
+use crate::{
+    Writes,
+    hash::{Hasher, Value},
+    key::{AccountKeys, Key},
+};
 use alloc::vec::Vec;
-use alloy_primitives::U256;
+use alloy_primitives::{Address, U256, keccak256};
 
 /// The largest code size that fits.
 pub const CODE_BYTES_MAX: usize = (1 << 24) - 1;
@@ -82,6 +86,35 @@ impl BasicData {
     pub fn is_empty(&self) -> bool {
         self.code_size == 0 && self.nonce == 0 && self.balance == 0
     }
+}
+
+/// All leaves of an account that was not there before: how a genesis is written.
+///
+/// An account without anything and a slot that holds zero are not written: they do not exist.
+pub fn account_writes<H: Hasher>(
+    address: Address,
+    nonce: u64,
+    balance: U256,
+    code: &[u8],
+    storage: impl IntoIterator<Item = (U256, U256)>,
+) -> Result<Writes, AccountError> {
+    let keys = AccountKeys::<H>::new(address);
+    let basic = BasicData::new(code.len(), nonce, balance)?;
+    let mut writes = Writes::new();
+    if !basic.is_empty() {
+        writes.insert(keys.basic_data(), basic.encode());
+        writes.insert(keys.code_hash(), keccak256(code));
+    }
+    writes.extend(code_writes(&keys, code));
+    let slots = storage.into_iter().filter(|(_, value)| !value.is_zero());
+    writes.extend(slots.map(|(slot, value)| (keys.slot(slot), value.into())));
+    Ok(writes)
+}
+
+/// The leaves of an account's code. Chunks of a longer code before are left: the code size says where the code ends.
+pub(crate) fn code_writes<H: Hasher>(keys: &AccountKeys<H>, code: &[u8]) -> Vec<(Key, Value)> {
+    let chunks = chunkify(code);
+    keys.chunks(chunks.len() as u32).zip(chunks).collect()
 }
 
 /// Splits code into chunks: one byte that says how many leading bytes are data of an earlier PUSH, then 31 of code.

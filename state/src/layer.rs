@@ -85,6 +85,13 @@ impl<V: Values + Clone, H: Hasher> Layer<V, H> {
         layer
     }
 
+    /// The same state over another base, which must hold what the old one held, or all of it up to where this layer is
+    /// [folded](Layer::folded).
+    #[must_use]
+    pub fn on<W>(self, base: W) -> Layer<W, H> {
+        Layer { base, height: self.height, tree: self.tree, runs: self.runs }
+    }
+
     /// Proves what these keys hold, and that the others among them never were written.
     pub fn witness(&self, keys: &BTreeSet<Key>) -> Result<Witness, MakeError<V::Error>> {
         Witness::make(&self.tree, self, keys)

@@ -3,6 +3,8 @@
 //! A ratio runs two sides, ours and the floor, turn by turn in one process and compares their CPU time: the machine's
 //! other work hits both alike. The value is the median over the pairs.
 
+mod state;
+
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -18,7 +20,10 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<Ratio> {
-    vec![]
+    vec![
+        Ratio { name: "state-update", target: 1.5, measure: state::update },
+        Ratio { name: "witness-verify", target: 2.0, measure: state::witness },
+    ]
 }
 
 /// The CPU time that this process has used so far.
