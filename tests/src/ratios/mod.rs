@@ -4,6 +4,7 @@
 //! other work hits both alike. The value is the median over the pairs.
 
 mod follow;
+mod state;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -20,7 +21,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS].into_iter().flatten().collect()
+    [follow::RATIOS, state::RATIOS].into_iter().flatten().collect()
 }
 
 /// The CPU time that this process has used so far.

@@ -9,6 +9,7 @@ mod erasure;
 mod shuffle;
 mod stf;
 mod traces;
+pub mod ubt;
 
 use jam::Params;
 use std::{
@@ -87,7 +88,7 @@ impl<'a> File<'a> {
 
 /// Every family, in the order of the report.
 pub fn families() -> Vec<Family> {
-    vec![codec::FAMILY, erasure::FAMILY, shuffle::FAMILY, stf::FAMILY, traces::FAMILY]
+    vec![codec::FAMILY, erasure::FAMILY, shuffle::FAMILY, stf::FAMILY, traces::FAMILY, ubt::FAMILY]
 }
 
 /// The parameters that a folder's name stands for.

@@ -1,0 +1,158 @@
+//! From what revm did to what is written into the tree. The one way there is, for builder and validator.
+//!
+//! Nothing is ever deleted from the tree. A slot set to zero holds zero from then on; an account that is gone (EIP-161,
+//! or destroyed in the transaction that created it) has zero basic data and the hash of no code. What never was there
+//! and is not there now is not written.
+
+use super::{
+    block_state::BlockState,
+    error::EvmError,
+    memory::{Account, Code, Leaves, Memory, Touch},
+};
+use crate::{
+    Writes,
+    account::{AccountError, BasicData, code_writes},
+    codes::{CodeSet, Codes},
+    hash::{Hasher, Value},
+    key::Key,
+    values::Values,
+};
+use alloc::collections::BTreeSet;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use revm::state;
+
+/// What a block did to the state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockChanges {
+    /// The values to write.
+    pub writes: Writes,
+    /// The keys that were read or are written: what the witness covers.
+    pub touched: BTreeSet<Key>,
+    /// The codes that were executed or read and existed before: what travels beside the witness.
+    pub codes: CodeSet,
+    /// The codes that accounts have since this block.
+    pub created: CodeSet,
+}
+
+impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
+    /// What the committed transactions did so far.
+    pub fn changes(&self) -> Result<BlockChanges, EvmError<V::Error, C::Error>> {
+        let memory = &mut *self.memory.borrow_mut();
+        let mut changes = BlockChanges::default();
+        for account in memory.accounts.values_mut() {
+            self.slots(account, &mut changes.writes)?;
+        }
+        for account in memory.accounts.values().filter(|account| account.changed) {
+            let before = account.before.map_or_else(|| self.leaves(&account.keys), Ok)?;
+            memory.account_changes(account, before, &mut changes)?;
+        }
+        changes.touched = memory.touched_keys().chain(changes.writes.keys().copied()).collect();
+        changes.codes = memory.touched_codes().collect();
+        Ok(changes)
+    }
+
+    fn slots(
+        &self,
+        account: &mut Account<H>,
+        writes: &mut Writes,
+    ) -> Result<(), EvmError<V::Error, C::Error>> {
+        for slot in account.slots.values_mut().filter(|slot| slot.changed) {
+            let before = match slot.before {
+                Some(before) => before,
+                None => *slot.before.insert(self.values.value(&slot.key).map_err(EvmError::Values)?),
+            };
+            let now = Value::from(slot.now);
+            if before.unwrap_or_default() != now {
+                writes.insert(slot.key, now);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<H: Hasher> Memory<H> {
+    /// Takes over what a transaction did to an account.
+    pub(super) fn commit(&mut self, address: Address, account: state::Account) {
+        self.touch_account(address);
+        let entry = self.account(address);
+        entry.changed = true;
+        if account.is_selfdestructed() {
+            entry.now = None;
+            entry.clear_storage();
+            return;
+        }
+        if account.is_created() {
+            entry.clear_storage();
+        }
+        entry.now = (!account.info.is_empty()).then(|| account.info.clone());
+        if let Some(bytecode) = account.info.code.filter(|code| !code.is_empty()) {
+            self.create_code(account.info.code_hash, bytecode);
+        }
+        for (index, value) in account.storage.into_iter().filter(|(_, slot)| slot.is_changed()) {
+            self.write_slot(address, index, value.present_value());
+        }
+    }
+
+    /// Notes a code that came with a change. It is new unless the block read it before; that a skipped transaction did
+    /// must not make a difference.
+    fn create_code(&mut self, hash: B256, bytecode: state::Bytecode) {
+        let code = self.codes.entry(hash).or_insert(Code { bytecode, touched: false, created: true });
+        code.created |= !code.touched;
+    }
+
+    fn write_slot(&mut self, address: Address, index: U256, value: U256) {
+        self.touch_slot(address, index);
+        let slot = self.account(address).slot(index);
+        slot.now = value;
+        slot.changed = true;
+    }
+
+    fn account_changes(
+        &self,
+        account: &Account<H>,
+        before: Leaves,
+        changes: &mut BlockChanges,
+    ) -> Result<(), AccountError> {
+        if account.now.is_none() && before.basic_data.is_none() {
+            return Ok(());
+        }
+        let (basic_before, code_hash_before) = before.decode()?;
+        let now = account.now.clone().unwrap_or_default();
+        let mut code_size = basic_before.code_size as usize;
+        if now.code_hash != code_hash_before {
+            let code = self.codes.get(&now.code_hash).map(|code| code.bytecode.original_bytes());
+            let code = code.unwrap_or_default();
+            code_size = code.len();
+            changes.writes.extend(code_writes(&account.keys, &code));
+            if code_size > 0 {
+                changes.created.insert(code);
+            }
+        }
+        let basic = BasicData::new(code_size, now.nonce, now.balance)?.encode();
+        if before.basic_data != Some(basic) {
+            changes.writes.insert(account.keys.basic_data(), basic);
+        }
+        if before.code_hash != Some(now.code_hash) {
+            changes.writes.insert(account.keys.code_hash(), now.code_hash);
+        }
+        Ok(())
+    }
+
+    fn touched_keys(&self) -> impl Iterator<Item = Key> {
+        self.touches
+            .iter()
+            .flat_map(|touch| match touch {
+                Touch::Account(address) => {
+                    let keys = &self.accounts[address].keys;
+                    [Some(keys.basic_data()), Some(keys.code_hash())]
+                }
+                Touch::Slot(address, slot) => [Some(self.accounts[address].slots[slot].key), None],
+                Touch::Code(_) => [None, None],
+            })
+            .flatten()
+    }
+
+    fn touched_codes(&self) -> impl Iterator<Item = Bytes> {
+        self.codes.values().filter(|code| code.touched).map(|code| code.bytecode.original_bytes())
+    }
+}

@@ -1,0 +1,102 @@
+//! Making a witness: open what the keys need, close the rest.
+
+use super::{Opening, StemProof, Token, Witness};
+use crate::{
+    hash::Hasher,
+    key::{Key, goes_right},
+    table::{Position, uncovered},
+    tree::{Link, Node, NotCovered, StemNode, Tree},
+    values::Values,
+};
+use alloc::{collections::BTreeSet, vec::Vec};
+
+/// Why a witness cannot be made. The state is damaged, or not the one that was meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MakeError<E> {
+    /// The values could not be read.
+    #[error(transparent)]
+    Values(#[from] E),
+    /// The tree has the key and the values do not.
+    #[error("the tree has the key {key}, the values do not: they belong to different states")]
+    Inconsistent {
+        /// The key.
+        key: Key,
+    },
+    /// The tree was itself made from a witness, one that does not cover the key.
+    #[error("{0}")]
+    NotCovered(NotCovered),
+}
+
+impl Witness {
+    /// A witness of a complete tree and its values, which covers exactly these keys.
+    pub fn make<V: Values, H: Hasher>(
+        tree: &Tree<H>,
+        values: &V,
+        keys: &BTreeSet<Key>,
+    ) -> Result<Self, MakeError<V::Error>> {
+        let keys = keys.iter().copied().collect::<Vec<_>>();
+        let witness = Self { root: tree.root(), tokens: Vec::new(), hashes: Vec::new(), stems: Vec::new() };
+        let mut maker = Maker { witness, values };
+        maker.node::<H>(&tree.top, &keys, 0)?;
+        Ok(maker.witness)
+    }
+}
+
+struct Maker<'a, V> {
+    witness: Witness,
+    values: &'a V,
+}
+
+impl<V: Values> Maker<'_, V> {
+    fn node<H: Hasher>(
+        &mut self,
+        link: &Link,
+        keys: &[Key],
+        depth: usize,
+    ) -> Result<(), MakeError<V::Error>> {
+        let token = match &link.node {
+            Node::Empty => Token::Empty,
+            _ if keys.is_empty() => Token::Hash,
+            Node::Opaque => return Err(MakeError::NotCovered(NotCovered { key: keys[0] })),
+            Node::Inner(_) => Token::Internal,
+            Node::Stem(_) => Token::Stem,
+        };
+        self.witness.tokens.push(token);
+        match (&link.node, token) {
+            (_, Token::Hash) => self.witness.hashes.push(link.hash),
+            (Node::Stem(node), _) => {
+                let proof = self.stem::<H>(node, keys)?;
+                self.witness.stems.push(proof);
+            }
+            (Node::Inner(children), _) => {
+                let (left, right) = keys.split_at(keys.partition_point(|key| !goes_right(key.stem(), depth)));
+                self.node::<H>(&children[0], left, depth + 1)?;
+                self.node::<H>(&children[1], right, depth + 1)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn stem<H: Hasher>(&self, node: &StemNode, keys: &[Key]) -> Result<StemProof, MakeError<V::Error>> {
+        let stem = node.stem;
+        let subs = keys.iter().filter(|key| *key.stem() == stem).map(Key::sub).collect::<Vec<_>>();
+        if subs.is_empty() {
+            return Ok(StemProof { stem, opening: Opening::Sealed(node.table.root()) });
+        }
+        let mut values = Vec::with_capacity(subs.len());
+        for sub in subs.iter().copied().filter(|sub| node.table.has(*sub)) {
+            let key = Key::of(&stem, sub);
+            let value = self.values.value(&key)?.ok_or(MakeError::Inconsistent { key })?;
+            values.push((sub, value));
+        }
+        let mut rest = Vec::new();
+        uncovered(&subs, Position::ROOT, &mut |at| {
+            let hash = node.table.hash_at::<H>(at);
+            if !hash.is_zero() {
+                rest.push((at.code(), hash));
+            }
+        });
+        Ok(StemProof { stem, opening: Opening::Open { subs, values, rest } })
+    }
+}

@@ -1,0 +1,104 @@
+//! The part of a tree that a witness opens: what validators execute on.
+
+use crate::{
+    Writes,
+    hash::{Blake2b, Hash, Hasher, Value},
+    key::{Key, goes_right},
+    tree::{End, Link, Node, NotCovered, Tree},
+    values::Values,
+};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
+
+/// A tree that knows some of its keys: what they hold, or that they never were written. Asked about any other it says
+/// so, with an error; it never takes what it does not know for zero.
+#[derive(Clone, Debug)]
+pub struct PartialTree<H = Blake2b> {
+    tree: Tree<H>,
+    /// The keys that open stems cover.
+    known: BTreeMap<Key, Option<Value>>,
+}
+
+/// How a witness differs from the one that covers exactly some keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CoverageError {
+    /// A key was used that it does not cover.
+    #[error(transparent)]
+    Missing(#[from] NotCovered),
+    /// It covers a key that was not used.
+    #[error("the witness covers the key {0}, which nothing used")]
+    Excess(Key),
+    /// It opens a node on no key's path.
+    #[error("the witness opens a node at depth {depth} that no used key needs")]
+    Opened {
+        /// The depth of the node.
+        depth: usize,
+    },
+}
+
+impl<H: Hasher> PartialTree<H> {
+    pub(super) fn new(tree: Tree<H>, known: impl Iterator<Item = (Key, Option<Value>)>) -> Self {
+        Self { tree, known: known.collect() }
+    }
+
+    /// The root.
+    pub fn root(&self) -> Hash {
+        self.tree.root()
+    }
+
+    /// What a key holds, or `None` if it never was written.
+    pub fn get(&self, key: &Key) -> Result<Option<Value>, NotCovered> {
+        match self.tree.find(key.stem()) {
+            End::Absent => Ok(None),
+            End::Opaque => Err(NotCovered { key: *key }),
+            End::Stem(node) => match self.known.get(key) {
+                Some(value) => Ok(*value),
+                None if node.complete => Ok(None),
+                None => Err(NotCovered { key: *key }),
+            },
+        }
+    }
+
+    /// Writes values and gives the new root, which is that of the whole tree with the same writes. If a key is not
+    /// covered nothing is written.
+    pub fn update(&mut self, writes: &Writes) -> Result<Hash, NotCovered> {
+        writes.keys().try_for_each(|key| self.get(key).map(drop))?;
+        self.tree = self.tree.try_extend(writes.iter().map(|(key, value)| (*key, *value)))?;
+        self.known.extend(writes.iter().map(|(key, value)| (*key, Some(*value))));
+        Ok(self.root())
+    }
+
+    /// Checks, before anything is written, that the witness is the one which covers exactly these keys: that it has
+    /// all they need, and nothing that none of them needs.
+    pub fn covers_exactly(&self, keys: &BTreeSet<Key>) -> Result<(), CoverageError> {
+        if let Some(excess) = self.known.keys().find(|key| !keys.contains(key)) {
+            return Err(CoverageError::Excess(*excess));
+        }
+        let keys = keys.iter().copied().collect::<Vec<_>>();
+        self.needed(&self.tree.top, &keys, 0)
+    }
+
+    fn needed(&self, link: &Link, keys: &[Key], depth: usize) -> Result<(), CoverageError> {
+        match &link.node {
+            Node::Empty => Ok(()),
+            Node::Opaque => keys.first().map_or(Ok(()), |key| Err(NotCovered { key: *key }.into())),
+            _ if keys.is_empty() => Err(CoverageError::Opened { depth }),
+            Node::Stem(_) => keys.iter().try_for_each(|key| Ok(self.get(key).map(drop)?)),
+            Node::Inner(children) => {
+                let (left, right) = keys.split_at(keys.partition_point(|key| !goes_right(key.stem(), depth)));
+                self.needed(&children[0], left, depth + 1)?;
+                self.needed(&children[1], right, depth + 1)
+            }
+        }
+    }
+}
+
+impl<H: Hasher> Values for PartialTree<H> {
+    type Error = NotCovered;
+
+    fn value(&self, key: &Key) -> Result<Option<Value>, NotCovered> {
+        self.get(key)
+    }
+}
