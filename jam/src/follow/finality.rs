@@ -128,7 +128,7 @@ impl Follower {
     fn settle(&mut self, hash: HeaderHash, changed: &mut BTreeSet<PackageHash>) {
         let Some(node) = self.nodes.get(&hash) else { return };
         let (height, fates) = (node.height, node.fates.clone());
-        self.book.settle(hash, height, &fates);
+        changed.extend(self.book.settle(hash, height, &fates));
         changed.extend(fates.iter().map(|(package, _)| *package));
         let old = self.finalized;
         let siblings = self.nodes.get(&old).map_or(vec![], |node| node.children.clone());
