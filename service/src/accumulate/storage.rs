@@ -1,0 +1,105 @@
+//! Where the service's state is in JAM's state.
+//!
+//! | entry | value |
+//! |---|---|
+//! | [`HEAD`] | number (u64, little-endian), hash |
+//! | [`WAITING`] | per block in the order of arrival: parent, number, hash; no such entry if nothing waits |
+//!
+//! The keys are those of the Gray Paper for a service's storage, so whoever has a proof of them can read the head.
+
+use super::{ServiceState, WAITING_MAX, Waiting};
+use alloy_primitives::{B256, Bytes};
+use jam::{spec::StateKey, state::storage_key};
+use types::BlockId;
+
+/// The name of the entry with the applied head.
+pub const HEAD: &[u8] = b"head";
+/// The name of the entry with the blocks that wait.
+pub const WAITING: &[u8] = b"waiting";
+
+const HEAD_BYTES: usize = 40;
+const WAITING_BYTES: usize = 32 + HEAD_BYTES;
+
+/// Why storage does not hold a state of this service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StorageError {
+    /// There is no head.
+    #[error("the service has no head")]
+    NoHead,
+    /// The head has another length.
+    #[error("the head has {0} bytes, not {HEAD_BYTES}")]
+    Head(usize),
+    /// What waits is empty, cut off, or more than may wait.
+    #[error("{0} bytes are not one to {WAITING_MAX} waiting blocks")]
+    Waiting(usize),
+    /// A block waits twice, or can never be applied.
+    #[error("block {0} cannot wait")]
+    CannotWait(BlockId),
+}
+
+impl ServiceState {
+    /// The entries of the service's storage: what the values are, and which ones are not there.
+    pub fn storage(&self, service: u32) -> [(StateKey, Option<Bytes>); 2] {
+        let waiting = self.waiting.iter().flat_map(Waiting::encode).collect::<Bytes>();
+        [
+            (storage_key(service, HEAD), Some(encode_id(self.head).into())),
+            (storage_key(service, WAITING), Some(waiting).filter(|waiting| !waiting.is_empty())),
+        ]
+    }
+
+    /// Reads the state from storage, where `entry` gives the value of a key. What is accepted is stored in the same
+    /// bytes again.
+    pub fn from_storage<'a>(
+        service: u32,
+        entry: impl Fn(&StateKey) -> Option<&'a [u8]>,
+    ) -> Result<Self, StorageError> {
+        let head = entry(&storage_key(service, HEAD)).ok_or(StorageError::NoHead)?;
+        let head = decode_id(head.try_into().map_err(|_| StorageError::Head(head.len()))?);
+        let mut state = Self::new(head);
+        if let Some(waiting) = entry(&storage_key(service, WAITING)) {
+            state.read_waiting(waiting)?;
+        }
+        Ok(state)
+    }
+
+    fn read_waiting(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
+        let (entries, rest) = bytes.as_chunks::<WAITING_BYTES>();
+        if entries.is_empty() || entries.len() > WAITING_MAX || !rest.is_empty() {
+            return Err(StorageError::Waiting(bytes.len()));
+        }
+        for waiting in entries.iter().map(Waiting::decode) {
+            let above = waiting.block.number.saturating_sub(self.head.number) > 1;
+            if !above || waiting.parent == self.head.hash || self.is_waiting(&waiting.block.hash) {
+                return Err(StorageError::CannotWait(waiting.block));
+            }
+            self.waiting.push(waiting);
+        }
+        Ok(())
+    }
+}
+
+impl Waiting {
+    pub(super) fn encode(&self) -> [u8; WAITING_BYTES] {
+        let mut out = [0; WAITING_BYTES];
+        out[..32].copy_from_slice(self.parent.as_slice());
+        out[32..].copy_from_slice(&encode_id(self.block));
+        out
+    }
+
+    fn decode(bytes: &[u8; WAITING_BYTES]) -> Self {
+        let (parent, block) = bytes.split_first_chunk::<32>().expect("32 bytes are fewer than all");
+        Self { parent: B256::new(*parent), block: decode_id(block.try_into().expect("the rest is a head")) }
+    }
+}
+
+fn encode_id(block: BlockId) -> [u8; HEAD_BYTES] {
+    let mut out = [0; HEAD_BYTES];
+    out[..8].copy_from_slice(&block.number.to_le_bytes());
+    out[8..].copy_from_slice(block.hash.as_slice());
+    out
+}
+
+fn decode_id(bytes: &[u8; HEAD_BYTES]) -> BlockId {
+    let (number, hash) = bytes.split_first_chunk::<8>().expect("8 bytes are fewer than all");
+    BlockId::new(u64::from_le_bytes(*number), B256::from_slice(hash))
+}

@@ -1,0 +1,3 @@
+//! The EVM service that JAM validators run.
+
+pub mod accumulate;
