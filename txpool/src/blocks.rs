@@ -118,7 +118,7 @@ impl Pool {
 
     /// Takes in a transaction as a pool held it before a restart, without any check.
     ///
-    /// A bundled one goes into its block. What was open waits again: its block was never sealed. Restore in the order in
+    /// A bundled one goes into its block. What was open has come back: its block was never sealed. Restore in the order in
     /// which they were accepted, then [`update`](Self::update).
     pub fn restore(&mut self, was: Lookup, account: Account) {
         if self.by_hash.contains_key(&was.tx.hash()) {
@@ -127,7 +127,7 @@ impl Pool {
         let arrival = self.arrive();
         let mut entry = Entry::new(was.tx, arrival, was.added_at);
         (entry.attempts, entry.lone_failures) = (was.attempts, was.lone_failures);
-        entry.returned = was.returned;
+        entry.returned = was.returned || was.status == Status::Open;
         if let Status::Bundled(block) = was.status {
             let key = self.block_key(block);
             self.blocks[key as usize].txs.push(entry.tx.hash());

@@ -64,6 +64,8 @@ impl Newcomer {
 struct Plan {
     victims: Vec<(State, Victim)>,
     bytes: usize,
+    /// Of so many victims the sender's next one is a candidate, too.
+    offered: usize,
 }
 
 impl Pool {
@@ -169,15 +171,15 @@ impl Pool {
         excess: usize,
     ) -> Result<(), Error> {
         if full {
-            self.choose(plan, kind, Some(newcomer), |plan| !plan.victims.is_empty())?;
+            self.choose(plan, kind, newcomer, |plan| !plan.victims.is_empty())?;
         }
         let fits = |plan: &Plan| plan.bytes >= excess;
         if kind == State::Pending && !fits(plan) {
             // What can be executed is worth more room than anything that cannot.
             let others = Newcomer { worth: u128::MAX, ..*newcomer };
-            let _ = self.choose(plan, State::Queued, Some(&others), fits);
+            let _ = self.choose(plan, State::Queued, &others, fits);
         }
-        self.choose(plan, kind, Some(newcomer), fits).map_err(|error| match (kind, error) {
+        self.choose(plan, kind, newcomer, fits).map_err(|error| match (kind, error) {
             (State::Queued, Error::Full) if self.counts.pending.counted() > 0 => Error::FutureReplacesPending,
             (_, error) => error,
         })
@@ -188,31 +190,38 @@ impl Pool {
         &mut self,
         plan: &mut Plan,
         kind: State,
-        newcomer: Option<&Newcomer>,
+        newcomer: &Newcomer,
         enough: impl Fn(&Plan) -> bool,
     ) -> Result<(), Error> {
         while !enough(plan) {
+            self.offer_next_victim(plan);
             let victim = self.pop_victim(kind).ok_or(Error::Full)?;
-            if let Some(newcomer) = newcomer {
-                let own = newcomer.sender == Some(victim.sender as usize);
-                if own || !newcomer.beats(&victim) {
-                    self.push_victim(kind, victim);
-                    return Err(if own { Error::Full } else { Error::Underpriced });
-                }
+            let own = newcomer.sender == Some(victim.sender as usize);
+            if own || !newcomer.beats(&victim) {
+                self.push_victim(kind, victim);
+                return Err(if own { Error::Full } else { Error::Underpriced });
             }
             let sender = &self.senders[victim.sender as usize];
             let last = sender.last(kind).expect("a fresh victim has a last one") - victim.depth;
             plan.bytes += sender.txs[last].bytes();
             plan.victims.push((kind, victim));
-            if enough(plan) {
-                break;
-            }
-            let (s, depth) = (victim.sender as usize, victim.depth + 1);
-            if let Some(next) = self::victim(s, sender, kind, depth, self.head.base_fee_wei) {
-                self.push_victim(kind, next);
-            }
         }
         Ok(())
+    }
+
+    /// Once one more is needed, the sender that was chosen last has another last one.
+    fn offer_next_victim(&mut self, plan: &mut Plan) {
+        if plan.offered == plan.victims.len() {
+            return;
+        }
+        plan.offered = plan.victims.len();
+        if let Some((kind, Victim { sender, depth, .. })) = plan.victims.last() {
+            let s = *sender as usize;
+            let next = victim(s, &self.senders[s], *kind, depth + 1, self.head.base_fee_wei);
+            if let Some(next) = next {
+                self.push_victim(*kind, next);
+            }
+        }
     }
 
     /// The first fresh victim of a kind.

@@ -117,10 +117,6 @@ impl Pool {
         self.events.push(Event::Added { hash: by, sender, pending: entry.state == State::Pending });
         self.totals.replaced += 1;
         self.arrivals = entry.arrival;
-        let selection = &mut self.senders[s].selection;
-        if selection.from > entry.nonce {
-            (selection.from, selection.skipped) = (entry.nonce, false);
-        }
         self.put(s, i, entry);
         self.settle(s);
         self.after_change();

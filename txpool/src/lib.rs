@@ -18,6 +18,9 @@ mod sender;
 mod update;
 mod validate;
 
+#[cfg(test)]
+mod tests;
+
 pub use account::{Account, Code, Head, StateChange};
 pub use blocks::{Returned, Verdict};
 pub use config::Config;

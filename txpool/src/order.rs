@@ -153,7 +153,7 @@ impl Pool {
     }
 
     /// Says that a transaction which was handed out cannot be executed in this block. Until the builder starts from
-    /// the beginning nothing more of its sender is handed out, unless the sender replaces it.
+    /// the beginning nothing more of its sender is handed out, unless another one takes its nonce.
     pub fn mark_invalid(&mut self, hash: &B256) {
         let Some((s, _)) = self.find(hash) else { return };
         let selection = &mut self.senders[s].selection;

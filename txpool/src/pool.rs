@@ -239,6 +239,7 @@ impl Pool {
             }
         }
         let sender = &mut self.senders[s];
+        sender.selection.start_over_at(entry.nonce);
         if i == sender.txs.len() {
             sender.txs.push_back(entry);
         } else {

@@ -51,6 +51,15 @@ pub(crate) struct Selection {
     pub(crate) offered: u64,
 }
 
+impl Selection {
+    /// A new transaction where others were handed out before: it, and what follows it, can be handed out again.
+    pub(crate) const fn start_over_at(&mut self, nonce: u64) {
+        if self.from > nonce {
+            (self.from, self.skipped) = (nonce, false);
+        }
+    }
+}
+
 impl Sender {
     pub(crate) fn new(address: Address, account: Account) -> Self {
         Self {

@@ -1,0 +1,1 @@
+//! One story per test.

@@ -1,0 +1,1 @@
+//! Every refusal, with the transaction that causes it.
