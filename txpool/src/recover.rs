@@ -113,6 +113,9 @@ fn authorities(list: &[SignedAuthorization]) -> Vec<Address> {
 /// Says what is wrong with bytes that do not decode.
 fn undecodable(bytes: &[u8], error: Eip2718Error) -> Error {
     match error {
+        _ if matches!(bytes, [0x80..=0xbf, ..]) => {
+            Error::Undecodable("expected input list for types.LegacyTx".to_owned())
+        }
         Eip2718Error::UnexpectedType(_) => Error::TypeNotSupported,
         _ if has_trailing_bytes(bytes) => Error::TrailingBytes,
         _ if creates_with_set_code(bytes) => Error::SetCodeCreation,

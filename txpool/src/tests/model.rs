@@ -21,7 +21,7 @@ use types::{BlockId, Duration, Event, Reason, Time, Transaction};
 const SENDERS: u8 = 5;
 const TTL_MS: u64 = 100;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Op {
     Insert { sender: u8, ahead: u64, tip: u128, fee: u128, data: usize, authority: Option<u8> },
     InsertKnown(usize),
@@ -390,8 +390,7 @@ impl Model {
                     return Err(Error::Full);
                 }
                 let theirs = self.worth(victim.tx.sender(), kind, &[]);
-                let planned = gone.iter().filter(|hash| self.item(hash).tx.sender() == victim.tx.sender());
-                let count = self.pooled(victim.tx.sender()) - planned.count();
+                let count = self.left(victim.tx.sender(), kind, &gone);
                 if !(worth > theirs || worth == theirs && count > self.pooled(who) + 1) {
                     return Err(Error::Underpriced);
                 }
@@ -422,13 +421,12 @@ impl Model {
             let all = own.iter().filter(|item| item.status == kind);
             // Queued ones can only go from the very end of the list.
             let end = own.last().is_some_and(|last| last.status == kind) || kind == Status::Pending;
-            let left = all.filter(|item| end && !gone.contains(&item.tx.hash()));
-            left.last().copied().filter(|item| !item.returned)
+            let mut left = all.filter(|item| end && !gone.contains(&item.tx.hash()));
+            left.next_back().copied().filter(|item| !item.returned)
         };
         senders.filter_map(last).max_by_key(|item| {
             let who = item.tx.sender();
-            let planned = gone.iter().filter(|hash| self.item(hash).tx.sender() == who).count();
-            (Reverse(self.worth(who, kind, &[])), self.pooled(who) - planned, item.arrival)
+            (Reverse(self.worth(who, kind, &[])), self.left(who, kind, gone), item.arrival)
         })
     }
 
@@ -771,6 +769,12 @@ impl Model {
 
     fn pooled(&self, who: Address) -> usize {
         self.own(who).iter().filter(|item| item.pooled()).count()
+    }
+
+    /// How many a sender has once those of a kind have gone.
+    fn left(&self, who: Address, kind: Status, gone: &[B256]) -> usize {
+        let gone = gone.iter().map(|hash| self.item(hash));
+        self.pooled(who) - gone.filter(|item| item.tx.sender() == who && item.status == kind).count()
     }
 
     fn counted(&self, status: Status) -> usize {
