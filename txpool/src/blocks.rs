@@ -112,6 +112,7 @@ impl Pool {
         blocks.sort_unstable();
         blocks.dedup();
         blocks.into_iter().for_each(|key| self.forget_returned(key));
+        self.set_accounts(change);
         self.recount(senders);
         self.update(change);
     }

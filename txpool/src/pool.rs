@@ -12,6 +12,7 @@ use alloy_primitives::{
     Address, B256,
     map::{AddressMap, B256Map},
 };
+use core::cmp::Reverse;
 use slab::Slab;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use types::{BlockId, Event, Reason, Time, Transaction};
@@ -33,8 +34,8 @@ pub struct Pool {
     pub(crate) limits: AddressMap<usize>,
     pub(crate) order: Order,
     pub(crate) worst: Worst,
-    /// Senders with executable ones that found pending full, the best tip first.
-    pub(crate) waiting: BinaryHeap<(u128, u32)>,
+    /// Senders with executable ones that found pending full: the best tip first, then the first come.
+    pub(crate) waiting: BinaryHeap<(u128, Reverse<u64>, u32)>,
     pub(crate) deadlines: VecDeque<Deadline>,
     pub(crate) counts: Counts,
     pub(crate) totals: Totals,

@@ -1,6 +1,7 @@
 //! Keeping one sender right after something changed: who is pending, who is queued, who is stale.
 
 use crate::{Pool, entry::State};
+use core::cmp::Reverse;
 use types::{Event, Reason};
 
 impl Pool {
@@ -82,13 +83,14 @@ impl Pool {
         if core::mem::replace(&mut sender.parked, true) {
             return;
         }
-        let tip = sender.txs[sender.first + sender.run].tip(self.head.base_fee_wei);
-        self.waiting.push((tip, s as u32));
+        let entry = &sender.txs[sender.first + sender.run];
+        let tip = entry.tip(self.head.base_fee_wei);
+        self.waiting.push((tip, Reverse(entry.arrival), s as u32));
         if self.waiting.len() > 2 * self.senders.len() + 64 {
             let mut waiting = core::mem::take(&mut self.waiting).into_vec();
-            waiting.sort_unstable_by_key(|(_, key)| *key);
-            waiting.dedup_by_key(|(_, key)| *key);
-            waiting.retain(|(_, key)| self.senders.get(*key as usize).is_some_and(|sender| sender.parked));
+            waiting.sort_unstable_by_key(|(.., key)| *key);
+            waiting.dedup_by_key(|(.., key)| *key);
+            waiting.retain(|(.., key)| self.senders.get(*key as usize).is_some_and(|sender| sender.parked));
             self.waiting = waiting.into();
         }
     }
@@ -96,7 +98,7 @@ impl Pool {
     /// Gives free room in pending to those who wait for it.
     pub(crate) fn fill(&mut self) {
         while self.counts.pending.counted() < self.config.pending_max
-            && let Some((_, key)) = self.waiting.pop()
+            && let Some((.., key)) = self.waiting.pop()
         {
             if let Some(sender) = self.senders.get_mut(key as usize)
                 && core::mem::take(&mut sender.parked)

@@ -7,20 +7,28 @@ impl Pool {
     /// Takes what a new block changed: promotes what can be executed now, demotes what no longer can, drops what has a
     /// nonce that is used. The builder starts from the beginning.
     pub fn update(&mut self, change: &StateChange<'_>) {
-        let head_changed = self.head != change.head;
-        self.head = change.head;
-        for (address, account) in change.accounts {
-            let Some(s) = self.by_sender.get(address).map(|s| *s as usize) else { continue };
-            self.senders[s].set_account(*account);
-            if !head_changed {
-                self.settle(s);
-            }
-        }
+        self.set_accounts(change);
         self.rewind();
-        if head_changed {
+        if self.head == change.head {
+            for (address, _) in change.accounts {
+                if let Some(s) = self.by_sender.get(address) {
+                    self.settle(*s as usize);
+                }
+            }
+        } else {
+            self.head = change.head;
             self.settle_all();
         }
         self.after_change();
+    }
+
+    /// Takes the accounts as they are now. Their senders must be settled afterwards.
+    pub(crate) fn set_accounts(&mut self, change: &StateChange<'_>) {
+        for (address, account) in change.accounts {
+            if let Some(s) = self.by_sender.get(address) {
+                self.senders[*s as usize].set_account(*account);
+            }
+        }
     }
 
     /// Drops what stayed longer than it may. Says how many.
