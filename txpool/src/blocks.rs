@@ -129,13 +129,18 @@ impl Pool {
         let mut entry = Entry::new(was.tx, arrival, was.added_at);
         (entry.attempts, entry.lone_failures) = (was.attempts, was.lone_failures);
         entry.returned = was.returned || was.status == Status::Open;
-        if let Status::Bundled(block) = was.status {
-            let key = self.block_key(block);
-            self.blocks[key as usize].txs.push(entry.tx.hash());
-            entry.state = State::Bundled(key);
-        }
+        let block = match was.status {
+            Status::Bundled(block) => Some(self.block_key(block)),
+            _ => None,
+        };
+        entry.state = block.map_or(State::Queued, State::Bundled);
+        let hash = entry.tx.hash();
         let s = self.sender_key(entry.tx.sender(), account);
-        self.put_in_place(s, entry);
+        if self.put_in_place(s, entry)
+            && let Some(key) = block
+        {
+            self.blocks[key as usize].txs.push(hash);
+        }
         self.recount(vec![s as u32]);
     }
 
@@ -200,16 +205,24 @@ impl Pool {
         s
     }
 
-    /// Puts an entry into its sender's list, in the place of whatever has its nonce.
-    fn put_in_place(&mut self, s: usize, entry: Entry) {
+    /// Puts an entry into its sender's list, in the place of whatever waits with its nonce. If that is in a block, the
+    /// nonce is taken, and the entry is dropped instead: then `false`.
+    fn put_in_place(&mut self, s: usize, entry: Entry) -> bool {
+        let (hash, sender) = (entry.tx.hash(), entry.tx.sender());
         let i = match self.senders[s].position(entry.nonce) {
-            Ok(i) => {
-                self.drop_at(s, i, Reason::Replaced { by: entry.tx.hash() });
+            Ok(i) if self.senders[s].txs[i].state.is_pooled() => {
+                self.drop_at(s, i, Reason::Replaced { by: hash });
                 i
+            }
+            Ok(_) => {
+                self.totals.dropped += 1;
+                self.events.push(Event::Dropped { hash, sender, reason: Reason::NonceTooLow });
+                return false;
             }
             Err(i) => i,
         };
         self.put(s, i, entry);
+        true
     }
 
     /// Makes senders right whose transactions came, went or moved.

@@ -2,10 +2,9 @@
 
 use super::{Ratio, cost, median_of_pairs};
 use alloy_consensus::{
-    SignableTransaction, Transaction as _, TxEip1559, TxEnvelope,
-    crypto::secp256k1,
-    transaction::{Recovered, SignerRecoverable},
+    SignableTransaction, Transaction as _, TxEip1559, TxEnvelope, crypto::secp256k1, transaction::Recovered,
 };
+use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{
     Address, B256, Bytes, Signature, TxKind, U256, keccak256,
     map::{B256Map, HashMap},
@@ -196,11 +195,8 @@ fn transactions(group: u64, count: usize, gwei: u128) -> Vec<Transaction> {
         let sender =
             Address::from_word(keccak256([group, sender as u64].map(u64::to_be_bytes).as_flattened()));
         let tip = gwei * (1_000_000_000 + random.below(1_000_000_000) as u128);
-        let signed = transfer(nonce, tip).into_signed(Signature::test_signature());
-        // The sender is part of what is hashed in reality; here the recipient stands for it.
-        let mut tx = signed.strip_signature();
-        tx.to = TxKind::Call(sender);
-        let signed = TxEnvelope::from(tx.into_signed(Signature::test_signature()));
+        // Nothing is signed here; the recipient makes the transactions of different senders differ.
+        let signed = TxEnvelope::from(transfer(sender, nonce, tip).into_signed(Signature::test_signature()));
         Transaction::new(Recovered::new_unchecked(signed, sender))
     };
     turns.into_iter().map(make).collect()
@@ -208,22 +204,19 @@ fn transactions(group: u64, count: usize, gwei: u128) -> Vec<Transaction> {
 
 /// The `n`th of many senders' first transactions, signed and encoded.
 fn signed(n: usize) -> Bytes {
-    let tx = transfer(0, 1_000_000_000 + n as u128);
-    let key = keccak256(n.to_be_bytes());
-    let signature = secp256k1::sign_message(key, tx.signature_hash()).expect("a hash is a key");
-    let tx = TxEnvelope::from(tx.into_signed(signature));
-    let sender = tx.recover_signer().expect("it was just signed");
-    Transaction::new(Recovered::new_unchecked(tx, sender)).encoded().clone()
+    let tx = transfer(Address::repeat_byte(0x11), 0, 1_000_000_000 + n as u128);
+    let signature = secp256k1::sign_message(keccak256(n.to_be_bytes()), tx.signature_hash());
+    TxEnvelope::from(tx.into_signed(signature.expect("a hash is a key"))).encoded_2718().into()
 }
 
-fn transfer(nonce: u64, tip: u128) -> TxEip1559 {
+fn transfer(to: Address, nonce: u64, tip: u128) -> TxEip1559 {
     TxEip1559 {
         chain_id: CHAIN_ID,
         nonce,
         gas_limit: 21_000,
         max_fee_per_gas: 100_000_000_000,
         max_priority_fee_per_gas: tip,
-        to: TxKind::Call(Address::repeat_byte(0x11)),
+        to: TxKind::Call(to),
         value: U256::from(1),
         ..TxEip1559::default()
     }

@@ -171,6 +171,38 @@ fn a_release_gives_everything_back_in_order_with_suspects_last() {
 }
 
 #[test]
+fn a_release_judges_what_can_be_paid_by_the_state_that_holds_then() {
+    // Enough for three; the block with the first one leaves enough for the other two alone. Counted against that, with
+    // the first one back, the third could not be paid: it must not even for a moment be demoted.
+    let mut pool = pool();
+    let cost = U256::from(100_000 * 101 * GWEI + 1);
+    let account = |nonce, txs| Account { balance: cost * U256::from(txs), ..rich(nonce) };
+    let all = [0, 1, 2].map(|nonce| tx(0, nonce, 1));
+    for tx in &all {
+        pool.insert(tx.clone(), account(0, 3), NOW).unwrap();
+    }
+    pool.mark_bundled(block(1), [&all[0]]);
+    update(&mut pool, &[(sender(0), account(1, 2))]);
+    pool.drain_events();
+    let accounts = [(sender(0), account(0, 3))];
+    let returned = Returned { tx: all[0].clone(), verdict: Verdict::Innocent };
+    pool.reinsert([returned], &StateChange { head: HEAD, accounts: &accounts }, NOW);
+    assert_eq!(names(&mut pool), ["returned", "promoted"]);
+    assert_eq!(pool.pending(), all);
+}
+
+#[test]
+fn what_comes_back_is_not_stale_even_if_its_account_is_not_told() {
+    let mut pool = pool();
+    insert(&mut pool, &tx(0, 0, 1));
+    pool.mark_bundled(block(1), [&tx(0, 0, 1)]);
+    update(&mut pool, &[(sender(0), rich(1))]);
+    let returned = Returned { tx: tx(0, 0, 1), verdict: Verdict::Innocent };
+    pool.reinsert([returned], &StateChange { head: HEAD, accounts: &[] }, NOW);
+    assert_eq!(order(&mut pool), [(sender(0), 0)]);
+}
+
+#[test]
 fn a_poisonous_one_is_dropped_after_three_lone_failures() {
     let mut pool = pool();
     let poison = tx(0, 0, 9);
@@ -203,6 +235,15 @@ fn a_returned_transaction_that_the_pool_does_not_know_is_taken_in() {
     pool.reinsert(returned, &StateChange { head: HEAD, accounts: &accounts }, NOW);
     assert_eq!(names(&mut pool), ["returned", "returned", "dropped", "promoted"], "one has a used nonce");
     assert_eq!(order(&mut pool), [(sender(0), 4)]);
+
+    // Nor can it push out what is in a block.
+    assert!(pool.mark_open(&tx(0, 4, 1).hash()));
+    pool.mark_bundled(block(1), [&tx(0, 4, 1)]);
+    pool.drain_events();
+    let other = Returned { tx: tx(0, 4, 2), verdict: Verdict::Suspect };
+    pool.reinsert([other], &StateChange { head: HEAD, accounts: &accounts }, NOW);
+    assert_eq!(names(&mut pool), ["dropped"]);
+    assert_eq!(pool.mark_final(block(1)), 1);
 }
 
 #[test]
