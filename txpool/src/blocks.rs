@@ -87,8 +87,8 @@ impl Pool {
     /// Puts transactions back, in the order of their blocks, because those blocks will never be applied; and takes the
     /// state that holds without them.
     ///
-    /// Nothing is lost: limits neither count nor drop them, their time to live starts anew, and they keep their place
-    /// among those with the same tip. Suspects go behind all others, the more often suspected the later. One that
+    /// Nothing is lost: the limits on the whole pool do not count them, none drops them, their time to live starts anew,
+    /// and they keep their place among those with the same tip. Only their sender's limit counts them, for its next ones. Suspects go behind all others, the more often suspected the later. One that
     /// failed alone too often is dropped as poisonous; what follows it waits for another of its nonce.
     pub fn reinsert(
         &mut self,

@@ -23,8 +23,8 @@
 //! * **Order** ([`Pool::best`]): effective tip, each sender's nonces in order, ties by arrival, suspects last. The pool
 //!   remembers what was handed out, so the builder stops and goes on while inserts happen.
 //! * **Blocks.** What is in a block can neither be replaced nor evicted nor expire, is "already known", and counts for
-//!   [`Pool::next_nonce`]. [`Pool::reinsert`] puts the transactions of released blocks back: limits neither count nor drop
-//!   them, and what made a block fail ends up alone and then [poisonous](types::Reason::Poisonous).
+//!   [`Pool::next_nonce`]. [`Pool::reinsert`] puts the transactions of released blocks back: no limit drops them, and
+//!   what made a block fail ends up alone and then [poisonous](types::Reason::Poisonous).
 //! * **Limits** ([`Config`]): 1,000 pending, 1,000 queued, 16 per sender, one hour, 1 gwei, 32 KB per transaction, a byte
 //!   budget for all, 64 nonces ahead. A full pool gives up the cheapest, of equally cheap ones the largest sender's last;
 //!   what cannot be executed never displaces what can.
