@@ -88,8 +88,9 @@ impl Pool {
     /// state that holds without them.
     ///
     /// Nothing is lost: the limits on the whole pool do not count them, none drops them, their time to live starts anew,
-    /// and they keep their place among those with the same tip. Only their sender's limit counts them, for its next ones. Suspects go behind all others, the more often suspected the later. One that
-    /// failed alone too often is dropped as poisonous; what follows it waits for another of its nonce.
+    /// and they keep their place among those with the same tip. Only their sender's limit counts them, for its next ones.
+    /// Suspects go behind all others, the more often suspected the later. One that failed alone too often is dropped as
+    /// poisonous; what follows it waits for another of its nonce.
     pub fn reinsert(
         &mut self,
         returned: impl IntoIterator<Item = Returned>,
