@@ -5,6 +5,7 @@
 
 mod follow;
 mod state;
+mod txpool;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS, state::RATIOS].into_iter().flatten().collect()
+    [follow::RATIOS, state::RATIOS, txpool::RATIOS].into_iter().flatten().collect()
 }
 
 /// The CPU time that this process has used so far.
