@@ -138,6 +138,8 @@ pub struct Bundle {
     pub(crate) timer: Option<Time>,
     /// The height of the best block when it was last sent.
     pub(crate) sent_height: u64,
+    /// Further versions that were seen guaranteed.
+    pub(crate) duplicates: usize,
 }
 
 impl Bundle {
@@ -153,6 +155,7 @@ impl Bundle {
             seen: Seen::Nowhere,
             timer: None,
             sent_height: 0,
+            duplicates: 0,
         }
     }
 

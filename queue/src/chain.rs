@@ -157,12 +157,13 @@ impl Queue {
     }
 
     fn note_duplicates(&mut self, number: u64, duplicates: usize) {
-        if duplicates > 0
-            && let Some(bundle) = self.bundles.get(&number)
-        {
-            self.stats.duplicate_guarantees += duplicates as u64;
-            self.events.push(Event::DuplicateGuarantee { block: bundle.block });
-        }
+        let Some(bundle) = self.bundles.get_mut(&number).filter(|bundle| bundle.duplicates < duplicates)
+        else {
+            return;
+        };
+        self.stats.duplicate_guarantees += (duplicates - bundle.duplicates) as u64;
+        bundle.duplicates = duplicates;
+        self.events.push(Event::DuplicateGuarantee { block: bundle.block });
     }
 
     /// Whether the service has applied a bundle: its head is the bundle or a block on top of it.

@@ -75,5 +75,5 @@ pub use config::{Config, Policy};
 pub use queue::Queue;
 pub use record::Record;
 pub use service_view::{ServiceTracker, ServiceView};
-pub use snapshot::{Snapshot, Stats};
+pub use snapshot::{JournalState, Snapshot, Stats};
 pub use view::ChainInput;

@@ -98,12 +98,7 @@ impl Queue {
         records: impl IntoIterator<Item = Record>,
         now: Time,
     ) -> Self {
-        let mut queue = Self::new(config, clock, base);
-        for record in records {
-            queue.apply(&record);
-        }
-        queue.events.clear();
-        queue.stats = Stats::default();
+        let mut queue = Self::replay(config, clock, base, records);
         let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out && !answered(bundle));
         let out = out.map(|(number, _)| *number).collect::<Vec<_>>();
         for block in out {
@@ -115,6 +110,22 @@ impl Queue {
                 queue.timers.insert((now + queue.config.guarantee_timeout, *number));
             }
         }
+        queue
+    }
+
+    /// The queue that wrote these records, exactly as it was.
+    pub fn replay(
+        config: Config,
+        clock: SlotClock,
+        base: BlockId,
+        records: impl IntoIterator<Item = Record>,
+    ) -> Self {
+        let mut queue = Self::new(config, clock, base);
+        for record in records {
+            queue.apply(&record);
+        }
+        queue.events.clear();
+        queue.stats = Stats::default();
         queue
     }
 

@@ -1,6 +1,9 @@
 //! What whoever watches the queue sees.
 
-use crate::{Bundle, Queue};
+use crate::{
+    Bundle, Queue,
+    bundle::{Phase, Version},
+};
 use types::BlockId;
 
 /// Counters since the start.
@@ -37,7 +40,27 @@ pub struct Snapshot {
     pub stats: Stats,
 }
 
+/// What the journal alone determines: the same before a crash and after recovery.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JournalState {
+    base: BlockId,
+    abandoned_from: Option<u64>,
+    retrying: bool,
+    bundles: Vec<(BlockId, Vec<Version>, Phase)>,
+}
+
 impl Queue {
+    /// What the journal alone determines.
+    pub fn journal_state(&self) -> JournalState {
+        let bundle = |bundle: &Bundle| (bundle.block, bundle.versions.clone(), bundle.phase);
+        JournalState {
+            base: self.base,
+            abandoned_from: self.abandoned_from,
+            retrying: self.retrying,
+            bundles: self.bundles.values().map(bundle).collect(),
+        }
+    }
+
     /// The queue now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
