@@ -185,7 +185,7 @@ fn mean(total: Duration) -> f64 {
 }
 
 /// Updating 1,000 random keys, with the root.
-pub fn update() -> f64 {
+pub(super) fn update() -> f64 {
     let Million { layer, stems } = &*MILLION;
     let updates = (1..=PAIRS as u64 + 1)
         .map(|seed| {
@@ -234,7 +234,7 @@ fn layers(base: &Layer<Arc<MemoryValues>>) {
 }
 
 /// Verifying the witness of 1,000 transfers and computing the root after them.
-pub fn witness() -> f64 {
+pub(super) fn witness() -> f64 {
     let Million { layer, stems } = &*MILLION;
     let transfers = (1..=PAIRS as u64 + 1).map(|seed| Transfers::new(layer, stems, seed)).collect::<Vec<_>>();
     let bytes = transfers.iter().map(|t| t.witness.len()).sum::<usize>() / transfers.len();
