@@ -8,7 +8,7 @@ use types::BlockId;
 pub enum Action {
     /// Build this version, [commit](crate::Queue::commit_submission) it, make the journal durable, look at the window
     /// again, and send it.
-    Submit(Submission),
+    Submit(Box<Submission>),
     /// Put the transactions of these blocks back into the pool, in this order, in the same durable step as the
     /// journal's record.
     Release(Vec<Released>),

@@ -106,13 +106,11 @@ impl Queue {
             self.note_passed(seen);
             self.change(number, |bundle| bundle.seen = seen);
         }
-        let Some(State::Submitted { anchor, .. }) = self.bundles.get(&number).map(|bundle| bundle.state)
-        else {
-            return;
-        };
+        let Some(bundle) = self.bundles.get(&number) else { return };
+        let (State::Submitted { anchor, .. }, None) = (bundle.state, bundle.timer) else { return };
         let head = self.head.as_ref().expect("a chain view is being handled");
         if head.anchor_life(anchor, &self.config) == 0 {
-            // Not reported while its anchor lived. If that counts against it, a timeout has said so.
+            // Its core was busy until its anchor was too old, so no timeout will say anything about it.
             self.requeue(number, false, false);
         }
     }

@@ -42,6 +42,8 @@ pub struct Queue {
     pub(crate) abandoned_from: Option<u64>,
     /// Whether the lowest abandoned block is allowed to try again.
     pub(crate) retrying: bool,
+    /// The lowest abandoned block, if it is dead.
+    pub(crate) release_due: Option<u64>,
     pub(crate) halted: Option<BlockId>,
     /// Whether a block that was sealed after the last release was applied: the network is not at fault.
     pub(crate) passed_since_release: bool,
@@ -76,6 +78,7 @@ impl Queue {
             head: None,
             abandoned_from: None,
             retrying: false,
+            release_due: None,
             halted: None,
             passed_since_release: false,
             finished: VecDeque::new(),

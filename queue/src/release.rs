@@ -18,9 +18,10 @@ impl Queue {
 
     /// Looks at the abandoned block: does the chain have it after all, is it dead, may it try again?
     pub(crate) fn handle_abandoned(&mut self, input: &ChainInput<'_>) {
+        self.release_due = None;
         let Some(from) = self.abandoned_from else { return };
         match self.bundles.get(&from).map(|bundle| bundle.state) {
-            Some(State::Abandoned) if self.is_dead(from, input) => self.release(from),
+            Some(State::Abandoned) if self.is_dead(from, input) => self.release_due = Some(from),
             Some(State::Abandoned) => self.retry_if_finality_lags(from),
             // It is on its way again.
             Some(State::Queued { .. } | State::Submitted { .. }) => {}
@@ -55,8 +56,9 @@ impl Queue {
         }
     }
 
-    /// Gives the transactions of a dead block and of all that stand on it back, in one step.
-    fn release(&mut self, from: u64) {
+    /// Gives the transactions of a dead block and of all that stand on it back, in one step: the record is written when
+    /// the action is taken, so that the driver commits it together with the pool's part.
+    pub(crate) fn release(&mut self, from: u64) {
         let alone = |count: usize| count == 1 && self.passed_since_release;
         let blocks = self.bundles.range(from..).map(|(number, bundle)| {
             let blame = match *number == from {

@@ -1,6 +1,10 @@
 //! The service's state at the best and at the finalized block: `service::accumulate` folded over what blocks report.
 
-use jam::{Hash, HeaderHash, follow::Follower, state::PendingReport};
+use jam::{
+    Hash, HeaderHash,
+    follow::{Follower, Update},
+    state::PendingReport,
+};
 use service::accumulate::{ServiceState, claim_of};
 use std::{collections::HashMap, sync::Arc};
 
@@ -18,6 +22,8 @@ pub struct ServiceView {
 pub struct ServiceTracker {
     service: u32,
     code_hash: Hash,
+    finalized: Arc<ServiceState>,
+    /// At the blocks that the follower keeps.
     states: HashMap<HeaderHash, Arc<ServiceState>>,
     #[cfg(feature = "bugs")]
     mistake: Option<service::accumulate::Mistake>,
@@ -26,11 +32,12 @@ pub struct ServiceTracker {
 impl ServiceTracker {
     /// Begins with the service's state at the follower's finalized block.
     pub fn new(service: u32, code_hash: Hash, finalized: HeaderHash, state: ServiceState) -> Self {
-        let states = [(finalized, Arc::new(state))].into();
+        let state = Arc::new(state);
         Self {
             service,
             code_hash,
-            states,
+            states: [(finalized, Arc::clone(&state))].into(),
+            finalized: state,
             #[cfg(feature = "bugs")]
             mistake: None,
         }
@@ -43,15 +50,17 @@ impl ServiceTracker {
         self
     }
 
-    /// The state now. Ask after every input to the follower; what is below its finalized block is forgotten.
-    pub fn view(&mut self, follower: &Follower) -> ServiceView {
-        let finalized = follower.finalized().hash;
-        let view = ServiceView {
-            finalized: self.state_at(follower, finalized),
-            best: self.state_at(follower, follower.view().head().hash),
-        };
+    /// The state after an input to the follower, which gave this update. No update may be left out.
+    pub fn view(&mut self, follower: &Follower, update: &Update) -> ServiceView {
+        for (block, reports) in &update.finalized {
+            let mut state = Arc::clone(&self.finalized);
+            self.fold(&mut state, reports);
+            self.finalized = state;
+            self.states.insert(*block, Arc::clone(&self.finalized));
+        }
+        let best = self.state_at(follower, follower.view().head().hash);
         self.states.retain(|block, _| follower.contains(*block));
-        view
+        ServiceView { best, finalized: Arc::clone(&self.finalized) }
     }
 
     fn state_at(&mut self, follower: &Follower, block: HeaderHash) -> Arc<ServiceState> {
@@ -68,9 +77,7 @@ impl ServiceTracker {
         };
         for block in path.into_iter().rev() {
             let reports = follower.accumulated(block);
-            if !reports.is_empty() {
-                self.fold(&mut state, reports);
-            }
+            self.fold(&mut state, reports);
             self.states.insert(block, Arc::clone(&state));
         }
         state

@@ -8,8 +8,11 @@ use jam::{PackageHash, RefineContext};
 use types::{Event, Time};
 
 impl Queue {
-    /// What to do next, if anything.
+    /// What to do next, if anything. Ask again until there is nothing; commit the records after each answer.
     pub fn poll_action(&mut self, now: Time) -> Option<Action> {
+        if let Some(from) = self.release_due.take() {
+            self.release(from);
+        }
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
@@ -17,7 +20,7 @@ impl Queue {
             return None;
         }
         self.tell_window(now);
-        self.next_submission().map(Action::Submit)
+        self.next_submission().map(|submission| Action::Submit(Box::new(submission)))
     }
 
     /// Whether packages may be sent now.
@@ -96,6 +99,10 @@ impl Queue {
             });
         }
         let (context, anchor_height) = self.choose_anchor(number)?;
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::RebuildChangesBlock) && !bundle.versions.is_empty() {
+            return Some(self.rebuilt_otherwise(number, core, context, anchor_height));
+        }
         Some(Submission {
             block,
             version: bundle.next_version(),
@@ -104,6 +111,24 @@ impl Queue {
             anchor_height,
             package: None,
         })
+    }
+
+    #[cfg(feature = "bugs")]
+    fn rebuilt_otherwise(
+        &mut self,
+        number: u64,
+        core: u16,
+        context: RefineContext,
+        anchor_height: u64,
+    ) -> Submission {
+        let mut version = 0;
+        let mut block = types::BlockId::default();
+        self.change(number, |bundle| {
+            version = bundle.next_version();
+            bundle.block.hash.0[0] ^= version as u8;
+            block = bundle.block;
+        });
+        Submission { block, version, core, context, anchor_height, package: None }
     }
 
     /// Whether the same bytes should be sent again, but their anchor is getting too old.

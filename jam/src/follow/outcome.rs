@@ -3,8 +3,9 @@
 use crate::{
     HeaderHash, PackageHash,
     rules::{assurances::AssuranceRefusal, epoch::EpochRefusal, reports::ReportRefusal},
+    state::PendingReport,
 };
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 /// Why a block is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -42,6 +43,7 @@ impl Update {
         self.cores.extend(later.cores);
         self.best_moved |= later.best_moved;
         self.finalized_moved |= later.finalized_moved;
+        self.finalized.extend(later.finalized);
         self.refused.extend(later.refused);
     }
 }
@@ -57,6 +59,8 @@ pub struct Update {
     pub best_moved: bool,
     /// Whether the finalized block is another one.
     pub finalized_moved: bool,
+    /// The blocks that became final, in order, with the reports that each accumulated. They are not kept any longer.
+    pub finalized: Vec<(HeaderHash, Vec<Arc<PendingReport>>)>,
     /// Blocks that were not believed, and why.
     pub refused: Vec<(HeaderHash, Refused)>,
 }

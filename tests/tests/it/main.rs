@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod purity;
+mod sim;
 mod traces;
 mod vectors;
