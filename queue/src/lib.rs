@@ -48,7 +48,7 @@
 //! assert_eq!(queue.poll_action(Time::ZERO), None);
 //! let records = queue.take_records();
 //! let clock = SlotClock::common_era(&Params::TINY);
-//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO);
+//! let again = Queue::restore(config, clock, genesis, records);
 //! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
 //! # Ok::<(), queue::EnqueueError>(())
 //! ```

@@ -92,26 +92,19 @@ impl Queue {
         }
     }
 
-    /// The queue that wrote these records, after a restart. What was sent without an answer is sent again: the same
-    /// bytes are harmless. Give it a chain view next.
+    /// The queue that wrote these records, after a restart. What was out is sent again unless the chain view, which comes
+    /// next, shows it guaranteed: the same bytes are harmless, and nobody knows any more for how long the core was free.
     pub fn restore(
         config: Config,
         clock: SlotClock,
         base: BlockId,
         records: impl IntoIterator<Item = Record>,
-        now: Time,
     ) -> Self {
         let mut queue = Self::replay(config, clock, base, records);
-        let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out && !answered(bundle));
+        let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out);
         let out = out.map(|(number, _)| *number).collect::<Vec<_>>();
         for block in out {
             queue.decide(Record::Requeued { block, counted: false, again: true });
-        }
-        for (number, bundle) in &mut queue.bundles {
-            if matches!(bundle.state, State::Submitted { .. }) {
-                bundle.timer = Some(now);
-                queue.timers.insert((now + queue.config.guarantee_timeout, *number));
-            }
         }
         queue
     }
@@ -409,9 +402,4 @@ impl Queue {
     pub(crate) fn has(&self, mistake: crate::Mistake) -> bool {
         self.config.mistake == Some(mistake)
     }
-}
-
-/// Whether it is known what became of the last version that was sent.
-fn answered(bundle: &Bundle) -> bool {
-    bundle.versions.last().is_none_or(|version| version.taken)
 }

@@ -1,7 +1,7 @@
-//! `sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--seed S --trace]`: tries to break the queue.
+//! `sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace]`: tries to break the queue.
 //!
 //! Without `--policy` every seed runs under both. With `--bug` a known mistake is put back, and the program ends well if
-//! it is found.
+//! it is found; `--list-bugs` names them.
 
 use queue::Policy;
 use std::process::ExitCode;
@@ -18,7 +18,8 @@ struct Arguments {
     trace: bool,
 }
 
-const USAGE: &str = "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace]";
+const USAGE: &str =
+    "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace] | --list-bugs";
 
 fn arguments() -> Result<Arguments, String> {
     let mut parsed = Arguments {
@@ -62,6 +63,10 @@ fn policy(name: &str) -> Result<Policy, String> {
 }
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("--list-bugs") {
+        BUGS.iter().for_each(|(name, _)| println!("{name}"));
+        return ExitCode::SUCCESS;
+    }
     let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(error) => {

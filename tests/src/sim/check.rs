@@ -55,6 +55,8 @@ impl Checker {
         network: &mut Network,
     ) {
         let block = submission.block;
+        let is_sealed = journal.blocks.contains_key(&block.hash);
+        self.require(is_sealed, || format!("5: {block} sent, which was never sealed"));
         self.require(node.queue.in_window(now), || format!("7: {block} sent outside the window"));
         self.require(journal.packages.contains(&package.0), || {
             format!("13: {block} sent before it was durable")
@@ -174,25 +176,16 @@ impl Checker {
         }
     }
 
-    /// The chain finalized something: what the service applied there is for ever.
+    /// The chain finalized something: what the service applied there is for ever, and must be one chain.
     pub(super) fn on_finality(&mut self, network: &mut Network, journal: &Journal) {
-        let head = network.final_service().head();
-        let mut path = Vec::new();
-        let mut here = head;
-        while !self.finalized.contains(&here) && here.number > 0 {
-            path.push(here);
-            let Some(sealed) = journal.blocks.get(&here.hash) else {
-                self.violations.push(format!("5: {here} is applied, but nobody built it"));
+        for block in network.take_applied() {
+            let Some(sealed) = journal.blocks.get(&block.hash) else {
+                self.violations.push(format!("5: {block} is applied, but nobody built it"));
                 return;
             };
-            here = sealed.parent;
-        }
-        let last = self.applied.last().copied();
-        if !path.is_empty() {
-            let joins = last.is_none_or(|last| last == here) && (last.is_some() || here.number == 0);
-            self.require(joins, || format!("5: {head} does not stand on the last applied block {last:?}"));
-        }
-        for block in path.into_iter().rev() {
+            let last = self.applied.last().copied();
+            let joins = last.map_or(sealed.parent.number == 0, |last| last == sealed.parent);
+            self.require(joins, || format!("5: {block} does not stand on the last applied block {last:?}"));
             self.apply(block, journal);
         }
     }

@@ -12,7 +12,7 @@ use jam::{
     state::{RecentBlock, RecentBlocks},
 };
 use queue::{ServiceTracker, ServiceView};
-use service::accumulate::{Claim, ServiceState};
+use service::accumulate::{Claim, Outcome, ServiceState, claim_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -70,6 +70,10 @@ pub(super) struct Network {
     pub truth: Follower,
     tracker: ServiceTracker,
     service: ServiceView,
+    mistake: Option<service::accumulate::Mistake>,
+    /// The service at the finalized block, folded once more to see what it applies.
+    final_state: ServiceState,
+    applied: Vec<BlockId>,
     blocks: BTreeMap<HeaderHash, Block>,
     order: Vec<HeaderHash>,
     tip: HeaderHash,
@@ -94,6 +98,9 @@ impl Network {
             truth,
             tracker,
             service,
+            mistake,
+            final_state: ServiceState::new(head),
+            applied: vec![],
             blocks: BTreeMap::new(),
             order: vec![],
             tip,
@@ -132,6 +139,24 @@ impl Network {
 
     fn advance(&mut self, update: &Update) {
         self.service = self.tracker.view(&self.truth, update);
+        let reports = update.finalized.iter().flat_map(|(_, reports)| reports);
+        for claim in reports
+            .flat_map(|pending| &pending.report.digests)
+            .filter_map(|digest| claim_of(digest, SERVICE, CODE_HASH))
+        {
+            let outcome = match self.mistake {
+                Some(mistake) => self.final_state.apply_as(&claim, mistake),
+                None => self.final_state.apply(&claim),
+            };
+            if let Outcome::Applied(blocks) = outcome {
+                self.applied.extend(blocks);
+            }
+        }
+    }
+
+    /// The blocks that the service applied in final blocks since the last call, in the order in which it did.
+    pub(super) fn take_applied(&mut self) -> Vec<BlockId> {
+        core::mem::take(&mut self.applied)
     }
 
     /// Takes a package.
@@ -218,7 +243,7 @@ impl Network {
         for held in &mut self.held {
             let due = held.from_slot <= slot && !(held.once && held.reported);
             let taken = reports.contains_key(&held.core) || !packages.insert(held.package);
-            if due && !taken && free(held.core) && is_reportable(&view, held) {
+            if due && !taken && free(held.core) && is_reportable(&view, held, slot) {
                 held.reported = true;
                 reports.insert(held.core, report_of(&self.author, &view, held));
             }
@@ -272,10 +297,10 @@ fn availability_delay(faults: &mut Faults, rng: &mut Rng) -> u32 {
     if faults.strikes(Fault::AvailableLate, rng) { rng.within(1, 3) as u32 } else { 0 }
 }
 
-fn is_reportable(view: &ChainView<'_>, held: &Held) -> bool {
+fn is_reportable(view: &ChainView<'_>, held: &Held, slot: u32) -> bool {
     let fresh = matches!(view.fate(held.package), Fate::NotSeen | Fate::Reorged);
-    let slots = view.head().slot.saturating_sub(held.context.lookup_anchor_slot);
-    let lookup_is_recent = slots + 8 < PARAMS.lookup_anchor_age_max;
+    let age = slot.saturating_sub(held.context.lookup_anchor_slot);
+    let lookup_is_recent = age <= PARAMS.lookup_anchor_age_max;
     fresh && lookup_is_recent && view.anchor_life(held.context.anchor) > 0
 }
 

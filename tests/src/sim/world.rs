@@ -75,7 +75,10 @@ impl World for Outside {
                 self.first_seen.insert(tx.hash(), *at);
             }
         }
-        let crashes = self.faults.strikes(Fault::CrashAtCommit, &mut self.rng);
+        // A release is the largest step there is; crashes look for it.
+        let releases = entries.iter().any(|entry| matches!(entry, Entry::Returned { .. }));
+        let tries = if releases { 10 } else { 1 };
+        let crashes = (0..tries).any(|_| self.faults.strikes(Fault::CrashAtCommit, &mut self.rng));
         if !(crashes && self.rng.chance(500)) {
             self.journal.commit(entries);
         }
@@ -320,7 +323,7 @@ impl Simulation {
             if self.strikes(Fault::AcceptedSilent) {
                 continue;
             }
-            let sealed = &self.outside.journal.blocks[&submission.block.hash];
+            let Some(sealed) = self.outside.journal.blocks.get(&submission.block.hash) else { continue };
             let claim = Claim {
                 parent: sealed.parent.hash,
                 number,
