@@ -5,6 +5,10 @@ use types::BlockId;
 
 /// What the driver shall do.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a submission is handed over at once and never kept in numbers"
+)]
 pub enum Action {
     /// Build this version, [commit](crate::Queue::commit_submission) it, make the journal durable, look at the window
     /// again, and send it.

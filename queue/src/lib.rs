@@ -65,6 +65,8 @@ mod release;
 mod service_view;
 mod snapshot;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, SubmitError};

@@ -1,0 +1,174 @@
+//! Blocks that do not get through: abandoned, tried again, revived, released.
+
+use super::harness::*;
+use crate::{Action, Blame, EnqueueError, Record, Sent};
+
+/// Guarantors refuse the lowest bundle until it is abandoned.
+fn refuse(world: &mut World, block: u64) {
+    world.answer = Some(Sent::Refused);
+    while world.state(block) != "Abandoned" {
+        let sent = world.send_in_window();
+        assert!(sent.iter().all(|(number, ..)| *number == block), "{sent:?}");
+        world.blocks(1);
+    }
+    world.answer = Some(Sent::Taken);
+}
+
+fn released(world: &mut World) -> Vec<Vec<(u64, Blame)>> {
+    world.send();
+    let release = |action: Action| match action {
+        Action::Release(blocks) => {
+            blocks.into_iter().map(|released| (released.block.number, released.blame)).collect()
+        }
+        other => panic!("{other:?}"),
+    };
+    std::mem::take(&mut world.actions).into_iter().map(release).collect()
+}
+
+#[test]
+fn after_three_refusals_a_block_and_its_descendants_are_abandoned_not_dropped() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(3);
+    refuse(&mut world, 1);
+    assert_eq!(world.queue.get(1).unwrap().counted(), 3);
+    assert_eq!(world.states(1..=3), ["Abandoned", "Abandoned", "Abandoned"]);
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(1)));
+    assert_eq!(world.send_in_window(), []);
+    // Dead at the best block says nothing.
+    world.blocks(5);
+    assert_eq!((released(&mut world), world.state(1)), (vec![], "Abandoned"));
+    world.lines();
+    let last = world.last_out(1).version.anchor_height;
+    assert!(world.height() >= last + 8);
+    world.finalize_best();
+    assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None), (3, Blame::None)]]);
+    assert_eq!(world.lines(), [1, 2, 3].map(|block| format!("Queue: Released bundleID=B-{block}")));
+    assert_eq!(world.states(1..=3), ["Released", "Released", "Released"]);
+    assert_eq!(world.journal.last(), Some(&Record::Released { from: 1 }));
+    // The numbers are free again, and late news about the old blocks is no news.
+    let old = world.last_out(1).version.package;
+    assert_eq!(world.try_seal(1), Ok(1));
+    for answer in [Sent::Taken, Sent::Refused, Sent::Failed, Sent::Stale] {
+        world.sent(1, old, answer);
+    }
+    assert_eq!((world.state(1), world.queue.block_of(&old)), ("Queued", None));
+    assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+}
+
+#[test]
+fn it_is_dead_when_the_last_anchor_left_the_final_history_and_not_a_block_earlier() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(1);
+    refuse(&mut world, 1);
+    let dead = world.last_out(1).version.anchor_height + 8;
+    while world.height() + 1 < dead {
+        world.blocks(1);
+    }
+    world.finalize_best();
+    assert_eq!((world.height(), released(&mut world)), (dead - 1, vec![]));
+    world.blocks(1);
+    assert_eq!(released(&mut world), Vec::<Vec<_>>::new());
+    world.finalize_best();
+    assert_eq!(released(&mut world), [[(1, Blame::Suspect)]]);
+}
+
+/// Same bytes as long as the anchor lives, then the next version; three of them, each with its timeouts.
+#[test]
+fn timeouts_abandon_a_block_too() {
+    let mut world = World::running(config());
+    world.seal(1);
+    let mut seen = vec![];
+    while world.state(1) != "Abandoned" {
+        seen.extend(world.send_in_window().into_iter().map(|(_, version, _)| version));
+        world.blocks(1);
+        assert!(seen.len() < 20);
+    }
+    assert_eq!(seen, [1, 1, 2, 2, 3, 3]);
+    assert_eq!(world.queue.get(1).unwrap().counted(), 3);
+}
+
+#[test]
+fn ancestors_of_an_abandoned_block_go_on_and_descendants_that_are_out_come_back() {
+    let mut world = World::running(config());
+    world.seal(3);
+    assert_eq!(world.send_in_window(), [(1, 1, 0), (2, 1, 1)]);
+    world.block(&[(1, 1)], &[]);
+    assert_eq!(world.send_in_window(), [(3, 1, 0)]);
+    for _ in 0..2 {
+        world.answer_to(2, Sent::Refused);
+        world.blocks(1);
+        assert_eq!(world.send_in_window().len(), 1);
+    }
+    world.answer_to(2, Sent::Refused);
+    assert_eq!(world.states(1..=3), ["Guaranteed", "Abandoned", "Abandoned"]);
+    assert_eq!(world.inflight(), (0, false), "the core of the descendant is free");
+    world.block(&[], &[0]);
+    assert_eq!(world.states(1..=3), ["Accumulated", "Abandoned", "Abandoned"]);
+    // A late guarantee of the descendant helps nobody, and is released with the rest.
+    world.block(&[(3, 1)], &[]);
+    world.block(&[], &[0]);
+    assert_eq!(world.states([2, 3]), ["Abandoned", "Guaranteed"]);
+    world.blocks(12);
+    assert_eq!(released(&mut world), [[(2, Blame::Suspect), (3, Blame::None)]]);
+    assert_eq!(world.states(1..=3), ["Finalized", "Released", "Released"]);
+}
+
+#[test]
+fn an_abandoned_block_that_the_chain_has_after_all_is_revived() {
+    let mut world = World::running(config());
+    world.seal(2);
+    refuse(&mut world, 1);
+    world.block(&[(1, 3)], &[]);
+    assert_eq!(world.states([1, 2]), ["Guaranteed", "Queued"]);
+    assert!(world.lines().contains(&"Queue: Requeued bundleID=B-2 version=1".to_owned()));
+    assert_eq!(world.try_seal(1), Ok(3));
+    let core = world.last_out(1).version.core;
+    world.block(&[], &[core]);
+    assert_eq!(world.state(1), "Accumulated");
+    world.blocks(12);
+    assert_eq!((released(&mut world), world.state(1)), (vec![], "Finalized"));
+}
+
+#[test]
+fn while_finality_stands_still_an_abandoned_block_gets_another_version() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(2);
+    refuse(&mut world, 1);
+    let lag = |world: &World| world.height() - world.follower.finalized().height;
+    while lag(&world) < 12 {
+        assert_eq!((world.state(1), world.send_in_window()), ("Abandoned", vec![]));
+        world.blocks(1);
+    }
+    assert_eq!(world.states([1, 2]), ["Queued", "Abandoned"]);
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(1)));
+    assert_eq!(world.send_in_window().len(), 1);
+    // Refused again: abandoned again, and tried again only when this version is dead, too.
+    world.answer_to(1, Sent::Refused);
+    assert_eq!(world.states([1, 2]), ["Abandoned", "Abandoned"]);
+    world.blocks(1);
+    assert_eq!((world.state(1), world.queue.get(1).unwrap().versions.len()), ("Abandoned", 4));
+    // Finality moves on, and the end is the usual one.
+    world.finality_lag = Some(2);
+    world.blocks(9);
+    assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None)]]);
+}
+
+#[test]
+fn another_version_that_gets_through_revives_everything() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(2);
+    refuse(&mut world, 1);
+    while world.state(1) == "Abandoned" {
+        world.blocks(1);
+    }
+    assert_eq!(world.send_in_window(), [(1, 4, 1)]);
+    world.block(&[(1, 4)], &[]);
+    assert_eq!(world.states([1, 2]), ["Guaranteed", "Queued"]);
+    world.block(&[], &[1]);
+    world.finalize_best();
+    assert_eq!((world.state(1), world.queue.snapshot().abandoned_from), ("Finalized", None));
+}

@@ -1,0 +1,153 @@
+//! Timeouts, errors, stale anchors: when a bundle is sent again, as what, and whether that counts.
+
+use super::harness::*;
+use crate::{Action, Sent, SubmitError};
+use jam::PackageHash;
+
+fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
+    let bundle = world.queue.get(block).unwrap();
+    bundle.versions.iter().map(|version| (version.number, version.sends, version.counted)).collect()
+}
+
+/// B-1 is out, was taken, and `blocks` blocks came since.
+fn submitted(config: crate::Config, blocks: usize) -> World {
+    let mut world = World::running(config);
+    world.seal(1);
+    assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+    world.blocks(blocks);
+    world.lines();
+    world
+}
+
+#[test]
+fn after_eighteen_seconds_the_same_bytes_while_the_anchor_lives() {
+    let mut world = submitted(config(), 3);
+    let due = world.last_out(1).version.sent_at + ms(18_000);
+    assert_eq!(world.queue.poll_timeout(world.now), Some(due));
+    world.go_to(due - ms(1));
+    assert_eq!(world.state(1), "Submitted");
+    world.go_to(due);
+    assert_eq!(world.state(1), "Queued");
+    assert_eq!(world.lines(), ["Queue: Timeout detected - will requeue bundleID=B-1 version=1"]);
+    // On the other core, and with the bytes that were sent before.
+    assert_eq!(world.send(), [(1, 1, 1)]);
+    assert_eq!(world.out[0].version.package, world.out[1].version.package);
+    assert_eq!(versions(&world, 1), [(1, 2, true)]);
+}
+
+#[test]
+fn an_anchor_older_than_six_blocks_is_replaced_before_submission() {
+    let mut world = submitted(config(), 3);
+    world.answer = None;
+    // The anchor was two back, is five back now and seven when it is to be sent.
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    world.blocks(2);
+    world.lines();
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+    let lines = world.lines();
+    assert_eq!(lines[1], "Queue Runner: Bundle anchor getting stale, will rebuild bundleID=B-1");
+    assert_eq!(versions(&world, 1), [(1, 1, true), (2, 1, false)]);
+    assert_eq!(world.height() - world.last_out(1).version.anchor_height, 2);
+}
+
+#[test]
+fn an_anchor_of_six_blocks_is_good_enough() {
+    let mut world = submitted(config(), 3);
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    world.blocks(1);
+    assert_eq!(world.height() - world.last_out(1).version.anchor_height, 6);
+    assert_eq!(world.send_in_window(), [(1, 1, 1)]);
+}
+
+#[test]
+fn a_submitted_bundle_whose_anchor_dies_gets_a_new_version() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.strangers_block(&[0, 1], &[]);
+    world.send_in_window();
+    // Strangers keep the cores busy, so no timeout runs.
+    for _ in 0..6 {
+        assert_eq!(world.state(1), "Submitted");
+        world.strangers_block(&[0, 1], &[0, 1]);
+    }
+    assert_eq!(world.state(1), "Queued");
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+    assert_eq!(versions(&world, 1), [(1, 1, false), (2, 1, false)], "busy cores are no evidence");
+    assert_eq!(world.queue.stats().timeouts, 0);
+}
+
+#[test]
+fn the_timeout_runs_only_while_the_core_is_free() {
+    let mut world = World::running(config());
+    world.strangers_block(&[0, 1], &[]);
+    world.seal(1);
+    world.send_in_window();
+    world.go(ms(18_000));
+    assert_eq!(world.state(1), "Submitted");
+    let slot = clock().slot_at(world.now);
+    world.block_at(slot, &[], &[0, 1]);
+    let free = world.now;
+    assert_eq!(world.queue.poll_timeout(world.now), Some(free + ms(18_000)));
+    world.blocks(2);
+    world.go_to(free + ms(18_000));
+    assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, true)]));
+}
+
+#[test]
+fn no_blocks_is_no_evidence() {
+    let mut world = submitted(config(), 1);
+    world.go(ms(18_000));
+    assert_eq!(versions(&world, 1), [(1, 1, false)]);
+    assert_eq!(world.state(1), "Queued");
+}
+
+#[test]
+fn without_an_answer_silence_is_no_evidence() {
+    let mut world = World::running(config());
+    world.answer = None;
+    world.seal(1);
+    world.send_in_window();
+    world.blocks(4);
+    assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, false)]));
+}
+
+/// The specification's race: v1 is guaranteed after its timeout, when v2 is about to be sent.
+#[test]
+fn a_late_guarantee_prevents_the_next_version() {
+    let mut world = submitted(spec_config(), 1);
+    // The chain pauses, so v1's anchor is still good when it goes on.
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    assert_eq!(world.state(1), "Queued");
+    let Some(Action::Submit(second)) = world.queue.poll_action(world.now) else { panic!() };
+    assert_eq!(second.version, 2);
+    let slot = clock().slot_at(world.now) + 1;
+    world.block_at(slot, &[(1, 1)], &[]);
+    assert_eq!(world.state(1), "Guaranteed");
+    world.go_to_window();
+    let committed = world.queue.commit_submission(&second, package_of(&second), world.now);
+    assert_eq!(committed, Err(SubmitError::Moved));
+    assert_eq!(world.send(), []);
+    world.block(&[], &[0]);
+    assert_eq!((world.state(1), world.send_in_window()), ("Accumulated", vec![]));
+    assert_eq!(world.queue.stats().packages, 1);
+}
+
+/// Both versions on their way: the timer of v2 must not fire after v1 was guaranteed.
+#[test]
+fn both_versions_guaranteed_is_one_bundle_and_counted_once() {
+    let mut world = submitted(spec_config(), 0);
+    world.answer_to(1, Sent::Stale);
+    world.blocks(1);
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+    world.block(&[(1, 1)], &[]);
+    assert_eq!((world.state(1), world.inflight()), ("Guaranteed", (0, false)));
+    assert_eq!(world.queue.stats().duplicate_guarantees, 0);
+    world.block(&[(1, 2)], &[]);
+    assert_eq!(world.queue.stats().duplicate_guarantees, 1);
+    world.block(&[], &[0]);
+    world.block(&[], &[1]);
+    assert_eq!((world.state(1), world.queue.stats().duplicate_guarantees), ("Accumulated", 1));
+    assert_eq!(world.queue.stats().timeouts, 0);
+    world.blocks(3);
+    assert_eq!(world.state(1), "Finalized");
+}

@@ -1,0 +1,76 @@
+//! The journal gives the queue back: at every prefix, and with nothing lost or sent without need.
+
+use super::{check, harness::*};
+use crate::{Queue, Sent};
+use std::collections::BTreeSet;
+
+fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
+    let bundle = world.queue.get(block).unwrap();
+    bundle.versions.iter().map(|version| (version.number, version.sends, version.counted)).collect()
+}
+
+/// The first view after a restart, without any change named.
+fn look(world: &mut World) {
+    world.deliver_parts(&BTreeSet::new(), &BTreeSet::new());
+}
+
+/// Wherever the process dies, what is restored is consistent, and what it adds to the journal leads to the same queue.
+#[test]
+fn a_crash_after_any_record_is_survived() {
+    let mut world = World::running(config());
+    world.seal(6);
+    for step in 0..40 {
+        world.answer = [Some(Sent::Taken), Some(Sent::Refused), None, Some(Sent::Failed)][step % 4];
+        world.go_to_window();
+        if step % 4 != 3 {
+            world.send();
+        }
+        world.blocks(1);
+    }
+    let kinds = world.journal.iter().map(|record| format!("{record:?}"));
+    let kinds = kinds.map(|text| text.split([' ', '{']).next().unwrap().to_owned()).collect::<BTreeSet<_>>();
+    let expected = ["Abandoned", "Enqueued", "Released", "Requeued", "Submitted", "Taken"];
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "the story must tell something");
+    for len in 0..=world.journal.len() {
+        let prefix = || world.journal[..len].iter().cloned();
+        let mut restored = Queue::restore(config(), clock(), genesis(), prefix(), world.now);
+        check::indexes(&restored);
+        let records = prefix().chain(restored.take_records()).collect::<Vec<_>>();
+        check::journal(&restored, &records);
+    }
+}
+
+#[test]
+fn what_was_sent_without_an_answer_is_sent_again() {
+    let mut world = World::running(config());
+    world.answer = None;
+    world.seal(1);
+    world.send_in_window();
+    world.restart();
+    assert_eq!(world.state(1), "Queued");
+    look(&mut world);
+    assert_eq!(world.send(), [(1, 1, 1)]);
+    assert_eq!(world.out[0].version.package, world.out[1].version.package);
+}
+
+#[test]
+fn what_the_chain_said_is_seen_again_after_a_restart() {
+    let mut world = World::running(config());
+    world.seal(4);
+    world.send_in_window();
+    world.block(&[(1, 1), (2, 1)], &[]);
+    world.send_in_window();
+    world.block(&[(3, 1), (4, 1)], &[0, 1]);
+    let before = world.states(1..=4);
+    assert_eq!(before, ["Accumulated", "Accumulated", "Guaranteed", "Guaranteed"]);
+    world.restart();
+    look(&mut world);
+    assert_eq!(world.states(1..=4), before);
+    world.block(&[], &[0, 1]);
+    world.blocks(2);
+    assert_eq!(world.states(1..=4), ["Finalized"; 4]);
+    world.restart();
+    look(&mut world);
+    assert_eq!((world.queue.newest().number, world.queue.bundles().len()), (4, 0));
+    assert_eq!(world.send_in_window(), []);
+}
