@@ -90,7 +90,9 @@ impl State {
             (Guaranteed { .. } | Accumulated, Queued { .. } | Submitted { .. } | Abandoned) => true,
             (Abandoned, Queued { .. } | Released | Abandoned) => true,
             (Abandoned, Submitted { .. }) => false,
-            (Queued { .. } | Submitted { .. } | Guaranteed { .. } | Accumulated, Released) => false,
+            // It stands on a dead block: that it is guaranteed, or waits in the service, helps it no more.
+            (Guaranteed { .. }, Released) => true,
+            (Queued { .. } | Submitted { .. } | Accumulated, Released) => false,
         }
     }
 }
