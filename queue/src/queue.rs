@@ -144,7 +144,7 @@ impl Queue {
     ) -> Result<(), EnqueueError> {
         self.may_enqueue()?;
         let newest = self.newest();
-        if parent != newest || block.number != newest.number.wrapping_add(1) {
+        if parent != newest || Some(block.number) != newest.number.checked_add(1) {
             return Err(EnqueueError::Parent { found: parent, newest });
         }
         self.decide(Record::Enqueued { block, parent, transactions, at: now });
@@ -266,8 +266,8 @@ impl Queue {
     }
 
     fn apply_finalized(&mut self, through: BlockId) {
-        let rest = self.bundles.split_off(&(through.number + 1));
-        for (number, mut bundle) in core::mem::replace(&mut self.bundles, rest) {
+        let rest = through.number.checked_add(1).map(|next| self.bundles.split_off(&next));
+        for (number, mut bundle) in core::mem::replace(&mut self.bundles, rest.unwrap_or_default()) {
             self.leave(number, &bundle);
             bundle.state = State::Finalized;
             self.retire(bundle);

@@ -139,3 +139,18 @@ fn an_old_lookup_anchor_holds_everything() {
     world.finalize_best();
     assert_eq!(world.send_in_window(), [(2, 1, 0)]);
 }
+
+#[test]
+fn numbers_end_at_the_largest() {
+    let last = BlockId::new(u64::MAX, [1; 32].into());
+    let before = BlockId::new(u64::MAX - 1, [2; 32].into());
+    let mut queue = crate::Queue::new(config(), clock(), before);
+    queue.enqueue(last, before, [].into(), Time::ZERO).unwrap();
+    let after = BlockId::new(0, [3; 32].into());
+    let error = EnqueueError::Parent { found: last, newest: last };
+    assert_eq!(queue.enqueue(after, last, [].into(), Time::ZERO), Err(error));
+    let mut records = queue.take_records();
+    records.push(crate::Record::Finalized { through: last });
+    let queue = crate::Queue::replay(config(), clock(), before, records);
+    assert_eq!((queue.newest(), queue.bundles().len()), (last, 0));
+}
