@@ -138,8 +138,8 @@ pub struct Bundle {
     pub(crate) seen: Seen,
     /// The timeout runs from here; `None` while another report keeps the core busy.
     pub(crate) timer: Option<Time>,
-    /// The height of the best block when it was last sent.
-    pub(crate) sent_height: u64,
+    /// The height of the best block when the timeout began.
+    pub(crate) since_height: u64,
     /// Further versions that were seen guaranteed.
     pub(crate) duplicates: usize,
 }
@@ -156,7 +156,7 @@ impl Bundle {
             phase: Phase::Waiting { again: false },
             seen: Seen::Nowhere,
             timer: None,
-            sent_height: 0,
+            since_height: 0,
             duplicates: 0,
         }
     }

@@ -76,9 +76,15 @@ impl Queue {
         self.sort_core(core);
         let number = self.submitted.get(&core).copied()?;
         if busy != was_busy {
-            self.change(number, |bundle| bundle.timer = Some(now));
+            self.restart_timer(number, now);
         }
         Some(number)
+    }
+
+    /// The timeout begins anew.
+    fn restart_timer(&mut self, number: u64, now: Time) {
+        let height = self.head.as_ref().map_or(0, |head| head.best.height);
+        self.change(number, |bundle| (bundle.timer, bundle.since_height) = (Some(now), height));
     }
 
     /// Submitted bundles whose anchor has become too old at the best block.

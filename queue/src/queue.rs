@@ -221,14 +221,14 @@ impl Queue {
     }
 
     fn apply_submitted(&mut self, block: u64, version: &crate::Version) {
-        let sent_height = self.head.as_ref().map_or(0, |head| head.best.height);
+        let since_height = self.head.as_ref().map_or(0, |head| head.best.height);
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::ForgetVersions) {
             self.by_package.retain(|_, known| *known != block);
         }
         self.by_package.insert(version.package, block);
         self.change(block, |bundle| {
-            bundle.sent_height = sent_height;
+            bundle.since_height = since_height;
             bundle.phase = Phase::Out;
             match bundle.versions.last_mut().filter(|last| last.number == version.number) {
                 Some(last) => *last = version.clone(),

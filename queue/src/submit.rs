@@ -225,7 +225,7 @@ impl Queue {
     fn time_out(&mut self, number: u64) {
         let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
         let Some(last) = bundle.versions.last() else { return };
-        let blocks = head.best.height.saturating_sub(bundle.sent_height);
+        let blocks = head.best.height.saturating_sub(bundle.since_height);
         let counted = last.taken && blocks >= self.config.timeout_blocks_min;
         let life = head.anchor_life(last.context.anchor, &self.config);
         let again = self.config.policy == crate::Policy::Pectin && life >= self.config.anchor_margin;

@@ -93,6 +93,19 @@ fn the_timeout_runs_only_while_the_core_is_free() {
     assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, true)]));
 }
 
+/// Blocks that came while the core was busy say nothing about the time after.
+#[test]
+fn no_blocks_since_the_core_became_free_is_no_evidence() {
+    let mut world = World::running(config());
+    world.strangers_block(&[0, 1], &[]);
+    world.seal(1);
+    world.send_in_window();
+    world.blocks(2);
+    world.block(&[], &[0, 1]);
+    world.go(ms(18_000));
+    assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, false)]));
+}
+
 #[test]
 fn no_blocks_is_no_evidence() {
     let mut world = submitted(config(), 1);
