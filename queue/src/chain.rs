@@ -15,8 +15,11 @@ impl Queue {
     pub fn handle_chain(&mut self, input: &ChainInput<'_>, now: Time) {
         let mut affected = self.affected_by_service(input);
         affected.extend(input.packages.iter().filter_map(|package| self.by_package.get(package)));
-        self.head = Some(Head::of(input));
+        let is_first = self.head.replace(Head::of(input)).is_none();
         self.watch_for_foreign_head(input.service.best.head());
+        if is_first {
+            self.begin(input, now);
+        }
         for core in input.cores {
             affected.extend(self.note_core(*core, input, now));
         }
@@ -79,6 +82,16 @@ impl Queue {
             self.restart_timer(number, now);
         }
         Some(number)
+    }
+
+    /// The first view: it is not known which cores were busy before, nor what came since something was sent.
+    fn begin(&mut self, input: &ChainInput<'_>, now: Time) {
+        for core in 0..self.config.cores {
+            self.note_core(core, input, now);
+        }
+        for number in self.submitted.values().copied().collect::<Vec<_>>() {
+            self.restart_timer(number, now);
+        }
     }
 
     /// The timeout begins anew.

@@ -104,11 +104,8 @@ impl Queue {
         for block in out {
             queue.decide(Record::Requeued { block, counted: false, again: true });
         }
-        for (number, bundle) in &mut queue.bundles {
-            if matches!(bundle.state, State::Submitted { .. }) {
-                bundle.timer = Some(now);
-                queue.timers.insert((now + queue.config.guarantee_timeout, *number));
-            }
+        for number in queue.submitted.values().copied().collect::<Vec<_>>() {
+            queue.change(number, |bundle| bundle.timer = Some(now));
         }
         queue
     }

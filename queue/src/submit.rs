@@ -31,7 +31,7 @@ impl Queue {
     /// When something is due: the next window, if something waits for it, or the next timeout.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
         let window = self.can_submit().then(|| self.next_window(now));
-        let timeout = self.timers.first().map(|(at, _)| *at);
+        let timeout = self.timers.first().filter(|_| self.head.is_some()).map(|(at, _)| *at);
         window.into_iter().chain(timeout).min()
     }
 
@@ -210,8 +210,12 @@ impl Queue {
         }
     }
 
-    /// Takes the time: guarantees that did not come are given up.
+    /// Takes the time: guarantees that did not come are given up. Before the first view of the chain nobody can say
+    /// that one did not come.
     pub fn handle_timeout(&mut self, now: Time) {
+        if self.head.is_none() {
+            return;
+        }
         while let Some((at, number)) = self.timers.first().copied() {
             if at > now {
                 return;
@@ -224,7 +228,7 @@ impl Queue {
 
     fn time_out(&mut self, number: u64) {
         let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
-        let Some(last) = bundle.versions.last() else { return };
+        let Some(last) = bundle.versions.last().filter(|_| bundle.timer.is_some()) else { return };
         let blocks = head.best.height.saturating_sub(bundle.since_height);
         let counted = last.taken && blocks >= self.config.timeout_blocks_min;
         let life = head.anchor_life(last.context.anchor, &self.config);

@@ -53,6 +53,52 @@ fn what_was_sent_without_an_answer_is_sent_again() {
     assert_eq!(world.out[0].version.package, world.out[1].version.package);
 }
 
+/// Nobody listened while the process was down.
+#[test]
+fn a_restart_gives_what_is_out_its_whole_timeout_again() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.send_in_window();
+    world.blocks(2);
+    world.go(ms(5000));
+    world.restart();
+    let restarted = world.now;
+    look(&mut world);
+    assert_eq!(world.state(1), "Submitted");
+    world.go(ms(17_999));
+    assert_eq!(world.state(1), "Submitted");
+    assert_eq!(world.queue.poll_timeout(world.now), Some(restarted + ms(18_000)));
+    world.go(ms(1));
+    assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, false)]), "no block came since");
+}
+
+#[test]
+fn a_timeout_before_the_first_view_is_no_timeout() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.send_in_window();
+    world.restart();
+    world.go(ms(60_000));
+    assert_eq!((world.state(1), world.queue.poll_timeout(world.now)), ("Submitted", None));
+    look(&mut world);
+    assert_eq!(world.queue.poll_timeout(world.now), Some(world.now + ms(18_000)));
+}
+
+#[test]
+fn the_first_view_finds_the_busy_cores() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.send_in_window();
+    world.restart();
+    // While the process was away somebody else's reports took both cores.
+    let queue = std::mem::replace(&mut world.queue, Queue::new(config(), clock(), genesis()));
+    let journal = std::mem::take(&mut world.journal);
+    world.strangers_block(&[0, 1], &[]);
+    (world.queue, world.journal) = (queue, journal);
+    look(&mut world);
+    assert_eq!(world.queue.get(1).unwrap().timer, None);
+}
+
 #[test]
 fn what_the_chain_said_is_seen_again_after_a_restart() {
     let mut world = World::running(config());
