@@ -99,10 +99,13 @@ impl Queue {
         now: Time,
     ) -> Self {
         let mut queue = Self::replay(config, clock, base, records);
-        let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out && !answered(bundle));
-        let out = out.map(|(number, _)| *number).collect::<Vec<_>>();
-        for block in out {
-            queue.decide(Record::Requeued { block, counted: false, again: true });
+        let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out);
+        let displaced = |number: u64| !queue.submitted.values().any(|owner| *owner == number);
+        // A core that was given to another bundle since: it was guaranteed then. If it is not now, a new version.
+        let again = out.map(|(number, bundle)| (*number, displaced(*number), answered(bundle)));
+        let again = again.filter(|(_, displaced, answered)| *displaced || !answered).collect::<Vec<_>>();
+        for (block, displaced, _) in again {
+            queue.decide(Record::Requeued { block, counted: false, again: !displaced });
         }
         for number in queue.submitted.values().copied().collect::<Vec<_>>() {
             queue.change(number, |bundle| bundle.timer = Some(now));
@@ -341,7 +344,7 @@ impl Queue {
         match bundle.state {
             State::Queued { .. } => drop(self.queued.insert(number)),
             State::Submitted { core, sent_at, .. } => {
-                self.submitted.insert(core, number);
+                self.give_core(core, number, sent_at);
                 self.sort_core(core);
                 bundle.timer =
                     (!self.occupied.contains(&core)).then(|| bundle.timer.unwrap_or(sent_at).max(sent_at));
@@ -357,6 +360,16 @@ impl Queue {
         }
         if !matches!(bundle.state, State::Submitted { .. }) {
             bundle.timer = None;
+        }
+    }
+
+    /// Gives a core to a bundle, unless it was given to another one later: only a journal can say that, because it
+    /// does not say what was guaranteed in between.
+    fn give_core(&mut self, core: u16, number: u64, at: Time) {
+        let owner = self.submitted.get(&core).and_then(|owner| self.bundles.get(owner));
+        let later = |owner: &Bundle| matches!(owner.state, State::Submitted { sent_at, .. } if sent_at > at);
+        if !owner.is_some_and(later) {
+            self.submitted.insert(core, number);
         }
     }
 

@@ -99,6 +99,41 @@ fn the_first_view_finds_the_busy_cores() {
     assert_eq!(world.queue.get(1).unwrap().timer, None);
 }
 
+/// B-1 left core 0 by a guarantee, which the journal does not know, and B-2 took it. The guarantee is lost in a fork
+/// while the process is down.
+#[test]
+fn after_a_restart_a_core_belongs_to_one_bundle() {
+    for late_answer in [false, true] {
+        let mut world = World::running(crate::Config { max_inflight: 1, ..config() });
+        world.finality_lag = None;
+        world.seal(3);
+        let (fork, slot) = (world.head(), world.follower.view().head().slot);
+        world.strangers_block(&[1], &[]);
+        assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+        world.block(&[(1, 1)], &[]);
+        world.block(&[], &[1]);
+        world.strangers_block(&[1], &[]);
+        assert_eq!(world.queue.get(1).unwrap().state.name(), "Guaranteed");
+        let sent = world.send_in_window();
+        assert_eq!(sent, [(2, 1, 0)], "both cores are busy; the first one is taken");
+        if late_answer {
+            world.answer_to(1, Sent::Taken);
+        }
+        world.restart();
+        // The other branch wins: it has no guarantee.
+        let mut other = fork;
+        for i in 0..6 {
+            other = world.block_on(other, slot + 5 + i, &[], &[]);
+        }
+        assert_eq!(world.head(), other);
+        world.answer_to(2, Sent::Failed);
+        assert_eq!(world.states(1..=3), ["Queued", "Queued", "Queued"]);
+        assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+        world.block(&[(1, 2)], &[]);
+        assert_eq!(world.state(1), "Guaranteed");
+    }
+}
+
 #[test]
 fn what_the_chain_said_is_seen_again_after_a_restart() {
     let mut world = World::running(config());
