@@ -171,11 +171,13 @@ impl Queue {
         let core_free = !self.submitted.contains_key(&submission.core);
         #[cfg(feature = "bugs")]
         let core_free = core_free || self.has(crate::Mistake::GlobalInflight);
-        let (Some(bundle), true, true) = (bundle, ready, core_free) else { return Err(SubmitError::Moved) };
-        if submission.package.is_some_and(|expected| expected != package) {
+        let ready = ready && core_free && self.may_commit(submission);
+        let (Some(bundle), true) = (bundle, ready) else { return Err(SubmitError::Moved) };
+        let before = bundle.versions.last().filter(|last| last.number == submission.version);
+        let expected = before.map(|before| before.package).or(submission.package);
+        if expected.is_some_and(|expected| expected != package) {
             return Err(SubmitError::Rebuilt { block: number, version: submission.version });
         }
-        let before = bundle.versions.last().filter(|last| last.number == submission.version);
         let version = Version {
             number: submission.version,
             package,
@@ -191,6 +193,14 @@ impl Queue {
         self.stats.sends += 1;
         self.decide(Record::Submitted { block: number, version });
         Ok(())
+    }
+
+    /// Whether nothing has happened since a submission was asked for that forbids it.
+    fn may_commit(&self, submission: &Submission) -> bool {
+        let Some(head) = &self.head else { return false };
+        self.halted.is_none()
+            && self.submitted.len() < self.config.max_inflight
+            && head.anchor_life(submission.context.anchor, &self.config) >= self.config.anchor_margin
     }
 
     /// Takes what became of sending a version.

@@ -124,6 +124,29 @@ fn without_an_answer_silence_is_no_evidence() {
     assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 1, false)]));
 }
 
+#[test]
+fn a_network_error_sends_the_same_bytes_without_a_new_version() {
+    let mut world = World::running(config());
+    world.answer = Some(Sent::Failed);
+    world.seal(1);
+    world.go_to_window();
+    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let package = package_of(&submission);
+    world.queue.commit_submission(&submission, package, world.now).unwrap();
+    world.sent(1, package, Sent::Failed);
+    assert_eq!(world.state(1), "Queued");
+    let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
+    assert_eq!((again.version, again.package, &again.context), (1, Some(package), &submission.context));
+    // Other bytes under the same version are refused, even if an old submission is committed again.
+    let other = PackageHash([1; 32].into());
+    for submission in [&again, &submission] {
+        let error = world.queue.commit_submission(submission, other, world.now);
+        assert_eq!(error, Err(SubmitError::Rebuilt { block: 1, version: 1 }));
+    }
+    world.queue.commit_submission(&again, package, world.now).unwrap();
+    assert_eq!(versions(&world, 1), [(1, 2, false)]);
+}
+
 /// The specification's race: v1 is guaranteed after its timeout, when v2 is about to be sent.
 #[test]
 fn a_late_guarantee_prevents_the_next_version() {
@@ -163,4 +186,18 @@ fn both_versions_guaranteed_is_one_bundle_and_counted_once() {
     assert_eq!(world.queue.stats().timeouts, 0);
     world.blocks(3);
     assert_eq!(world.state(1), "Finalized");
+}
+
+/// A build that takes longer than the anchor has.
+#[test]
+fn what_was_built_too_slowly_is_not_sent() {
+    let mut world = World::running(spec_config());
+    world.seal(1);
+    world.go_to_window();
+    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    world.blocks(1);
+    world.go_to_window();
+    let committed = world.queue.commit_submission(&submission, package_of(&submission), world.now);
+    assert_eq!(committed, Err(SubmitError::Moved), "the anchor is seven blocks old");
+    assert_eq!(world.send(), [(1, 1, 0)]);
 }
