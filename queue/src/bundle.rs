@@ -22,7 +22,7 @@ pub struct Version {
     pub sent_at: Time,
     /// How often its bytes were sent.
     pub sends: u32,
-    /// Whether a guarantor took it.
+    /// Whether a guarantor took it when it was last sent.
     pub taken: bool,
     /// Whether it counts against the block: taken, and not guaranteed although nothing else stood in the way.
     pub counted: bool,

@@ -186,7 +186,7 @@ impl Queue {
             core: submission.core,
             sent_at: now,
             sends: before.map_or(0, |before| before.sends) + 1,
-            taken: before.is_some_and(|before| before.taken),
+            taken: false,
             counted: before.is_some_and(|before| before.counted),
         };
         self.stats.packages += u64::from(before.is_none());

@@ -201,3 +201,16 @@ fn what_was_built_too_slowly_is_not_sent() {
     assert_eq!(committed, Err(SubmitError::Moved), "the anchor is seven blocks old");
     assert_eq!(world.send(), [(1, 1, 0)]);
 }
+
+/// The first time it was taken, the second time it never left.
+#[test]
+fn a_resend_that_nobody_took_is_no_evidence() {
+    let mut world = submitted(config(), 1);
+    world.go(ms(18_000));
+    assert_eq!(versions(&world, 1), [(1, 1, false)]);
+    world.answer = None;
+    assert_eq!(world.send_in_window(), [(1, 1, 1)]);
+    world.blocks(2);
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    assert_eq!((world.state(1), versions(&world, 1)), ("Queued", vec![(1, 2, false)]));
+}

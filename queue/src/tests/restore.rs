@@ -53,6 +53,19 @@ fn what_was_sent_without_an_answer_is_sent_again() {
     assert_eq!(world.out[0].version.package, world.out[1].version.package);
 }
 
+#[test]
+fn a_resend_without_an_answer_is_sent_again_after_a_restart() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.send_in_window();
+    world.answer_to(1, Sent::Failed);
+    world.answer = None;
+    assert_eq!(world.send(), [(1, 1, 1)]);
+    world.restart();
+    look(&mut world);
+    assert_eq!((world.state(1), world.send()), ("Queued", vec![(1, 1, 0)]));
+}
+
 /// Nobody listened while the process was down.
 #[test]
 fn a_restart_gives_what_is_out_its_whole_timeout_again() {
