@@ -17,7 +17,7 @@ impl Queue {
             return None;
         }
         self.tell_window(now);
-        self.next_submission().map(Action::Submit)
+        self.next_submission(now).map(Action::Submit)
     }
 
     /// Whether packages may be sent now.
@@ -66,7 +66,7 @@ impl Queue {
     }
 
     /// The lowest bundle that waits, if it may be sent.
-    fn next_submission(&mut self) -> Option<Submission> {
+    fn next_submission(&mut self, now: Time) -> Option<Submission> {
         if self.halted.is_some() || self.submitted.len() >= self.config.max_inflight {
             return None;
         }
@@ -76,7 +76,7 @@ impl Queue {
             return None;
         }
         let core = self.choose_core(number)?;
-        if self.is_stale(number) {
+        if self.is_stale(number, now) {
             let block = self.bundles.get(&number)?.block;
             self.events.push(Event::AnchorStale { block });
             self.requeue(number, false, false);
@@ -95,7 +95,7 @@ impl Queue {
                 package: Some(last.package),
             });
         }
-        let (context, anchor_height) = self.choose_anchor(number)?;
+        let (context, anchor_height) = self.choose_anchor(number, now)?;
         Some(Submission {
             block,
             version: bundle.next_version(),
@@ -106,13 +106,20 @@ impl Queue {
         })
     }
 
-    /// Whether the same bytes should be sent again, but their anchor is getting too old.
-    fn is_stale(&self, number: u64) -> bool {
+    /// Whether the same bytes should be sent again, but one of their anchors is getting too old.
+    fn is_stale(&self, number: u64, now: Time) -> bool {
         let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return false };
-        let again = bundle.phase == Phase::Waiting { again: true };
-        let life =
-            bundle.versions.last().map_or(0, |last| head.anchor_life(last.context.anchor, &self.config));
-        again && life < self.config.anchor_margin
+        let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) else {
+            return false;
+        };
+        head.anchor_life(last.context.anchor, &self.config) < self.config.anchor_margin
+            || self.lookup_too_old(last.context.lookup_anchor_slot, now)
+    }
+
+    /// Whether a lookup anchor is too old for the next block, which will not come before its time.
+    fn lookup_too_old(&self, slot: u32, now: Time) -> bool {
+        let best = self.head.as_ref().map_or(0, |head| head.best.slot);
+        best.max(self.clock.slot_at(now)).saturating_sub(slot) > self.config.lookup_age_max
     }
 
     /// A core for a bundle: rather a free one, rather not the one it was on before.
@@ -129,10 +136,9 @@ impl Queue {
 
     /// What to build a new version against: a recent block whose roots are known, and the finalized block. `None` if
     /// there is none; then nothing is sent and no version is spent.
-    fn choose_anchor(&self, number: u64) -> Option<(RefineContext, u64)> {
+    fn choose_anchor(&self, number: u64, now: Time) -> Option<(RefineContext, u64)> {
         let head = self.head.as_ref()?;
-        let age = head.best.slot.saturating_sub(head.finalized.slot);
-        if age > self.config.lookup_age_max {
+        if self.lookup_too_old(head.finalized.slot, now) {
             return None;
         }
         let ahead = self.queued.range(..number).count() + self.submitted.len();

@@ -141,6 +141,19 @@ fn an_old_lookup_anchor_holds_everything() {
 }
 
 #[test]
+fn a_chain_without_new_blocks_holds_everything() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.go(ms(SLOT_MS * 20));
+    assert_eq!(world.send_in_window(), [], "the next block would find the lookup anchor too old");
+    let slot = clock().slot_at(world.now) + 1;
+    world.block_at(slot, &[], &[]);
+    assert_eq!(world.send_in_window(), [], "and so would the one after it");
+    world.blocks(3);
+    assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+}
+
+#[test]
 fn numbers_end_at_the_largest() {
     let last = BlockId::new(u64::MAX, [1; 32].into());
     let before = BlockId::new(u64::MAX - 1, [2; 32].into());

@@ -202,6 +202,28 @@ fn what_was_built_too_slowly_is_not_sent() {
     assert_eq!(world.send(), [(1, 1, 0)]);
 }
 
+/// The same bytes, although their anchor lives, are worth nothing once the lookup anchor is too old.
+#[test]
+fn an_old_lookup_anchor_is_stale_too() {
+    let mut world = World::running(config());
+    world.answer = Some(Sent::Failed);
+    world.seal(1);
+    world.go_to_window();
+    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let package = package_of(&submission);
+    world.queue.commit_submission(&submission, package, world.now).unwrap();
+    world.sent(1, package, Sent::Failed);
+    // Two blocks, many slots apart.
+    for _ in 0..2 {
+        let slot = world.follower.view().head().slot + 10;
+        world.block_at(slot, &[], &[]);
+    }
+    world.finalize_best();
+    world.go_to_window();
+    let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
+    assert_eq!((again.version, again.package), (2, None));
+}
+
 /// The first time it was taken, the second time it never left.
 #[test]
 fn a_resend_that_nobody_took_is_no_evidence() {
