@@ -1,7 +1,7 @@
 //! Sending: the window, the core, the anchor, and what became of it.
 
 use crate::{
-    Action, Queue, Record, Sent, Submission, SubmitError, Version,
+    Action, Bundle, Queue, Record, Sent, Submission, SubmitError, Version,
     bundle::{Phase, State},
 };
 use jam::{PackageHash, RefineContext};
@@ -135,7 +135,8 @@ impl Queue {
     }
 
     /// What to build a new version against: a recent block whose roots are known, and the finalized block. `None` if
-    /// there is none; then nothing is sent and no version is spent.
+    /// there is none, or if that would give the bytes of an earlier version; then nothing is sent and no version is
+    /// spent.
     fn choose_anchor(&self, number: u64, now: Time) -> Option<(RefineContext, u64)> {
         let head = self.head.as_ref()?;
         if self.lookup_too_old(head.finalized.slot, now) {
@@ -157,7 +158,9 @@ impl Queue {
             lookup_anchor_slot: head.finalized.slot,
             prerequisites: [].into(),
         };
-        Some((context, head.best.height.saturating_sub(offset as u64)))
+        let is_new = |bundle: &Bundle| bundle.versions.iter().all(|version| version.context != context);
+        let is_new = self.bundles.get(&number).is_some_and(is_new);
+        is_new.then(|| (context, head.best.height.saturating_sub(offset as u64)))
     }
 
     /// Says that a submission was built and is about to be sent. On success the bundle is submitted, and the record of

@@ -147,6 +147,50 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     assert_eq!(versions(&world, 1), [(1, 2, false)]);
 }
 
+#[test]
+fn a_refused_version_counts() {
+    let mut world = World::running(config());
+    world.answer = Some(Sent::Refused);
+    world.seal(1);
+    assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+    assert_eq!(versions(&world, 1), [(1, 1, true)]);
+    world.blocks(1);
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+    assert_eq!(versions(&world, 1), [(1, 1, true), (2, 1, true)]);
+}
+
+/// Without a new block the anchor would be the same, and the "new" version would be the bytes that were refused.
+#[test]
+fn a_new_version_has_another_context() {
+    for answer in [Sent::Refused, Sent::Stale] {
+        let mut world = World::running(config());
+        world.answer = Some(answer);
+        world.seal(1);
+        assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+        assert_eq!((world.state(1), world.send()), ("Queued", vec![]));
+        assert_eq!(world.queue.poll_timeout(world.now), None, "only a block can change it");
+        world.blocks(1);
+        assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+        assert_ne!(world.out[0].version.package, world.out[1].version.package);
+    }
+}
+
+#[test]
+fn a_stale_answer_makes_a_version_and_does_not_count() {
+    let mut world = World::running(config());
+    world.answer = Some(Sent::Stale);
+    world.seal(1);
+    for version in 1..6 {
+        let sent = world.send_in_window();
+        assert_eq!(
+            sent.iter().map(|(block, version, _)| (*block, *version)).collect::<Vec<_>>(),
+            [(1, version)]
+        );
+        world.blocks(1);
+    }
+    assert_eq!(world.queue.get(1).unwrap().counted(), 0);
+}
+
 /// The specification's race: v1 is guaranteed after its timeout, when v2 is about to be sent.
 #[test]
 fn a_late_guarantee_prevents_the_next_version() {
