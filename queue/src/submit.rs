@@ -30,9 +30,23 @@ impl Queue {
 
     /// When something is due: the next window, if something waits for it, or the next timeout.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
-        let window = self.can_submit().then(|| self.next_window(now));
+        let window = (self.can_submit() && !self.is_held(now)).then(|| self.next_window(now));
         let timeout = self.timers.first().filter(|_| self.head.is_some()).map(|(at, _)| *at);
         window.into_iter().chain(timeout).min()
+    }
+
+    /// Whether the lowest bundle that waits cannot be sent before the chain has changed.
+    fn is_held(&self, now: Time) -> bool {
+        let (Some(number), None) = (self.queued.first().copied(), self.halted) else { return true };
+        let again = self.bundles.get(&number).is_some_and(|b| b.phase == Phase::Waiting { again: true });
+        let has_context = again && !self.is_stale(number, now) || self.choose_anchor(number, now).is_some();
+        self.is_too_far(number) || !has_context
+    }
+
+    /// Whether a block is too far above the applied head.
+    fn is_too_far(&self, number: u64) -> bool {
+        let applied = self.head.as_ref().map(|head| head.service.best.head().number);
+        applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
     }
 
     /// The beginning of the window that is open or comes next.
@@ -71,8 +85,7 @@ impl Queue {
             return None;
         }
         let number = *self.queued.first()?;
-        let head = self.head.as_ref()?;
-        if number > head.service.best.head().number.saturating_add(self.config.submit_ahead_max) {
+        if self.is_too_far(number) {
             return None;
         }
         let core = self.choose_core(number)?;

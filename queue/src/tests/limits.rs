@@ -123,6 +123,17 @@ fn without_a_block_whose_roots_are_known_nothing_is_sent() {
 }
 
 #[test]
+fn what_is_held_does_not_keep_the_driver_awake() {
+    let mut world = World::new(config());
+    world.seal(1);
+    world.go_to_window();
+    assert_eq!(world.queue.poll_action(world.now), None);
+    assert_eq!(world.queue.poll_timeout(world.now), None, "only the chain can change it");
+    world.blocks(3);
+    assert!(world.queue.poll_timeout(world.now).is_some());
+}
+
+#[test]
 fn an_old_lookup_anchor_holds_everything() {
     let mut world = World::running(config());
     world.finality_lag = None;
