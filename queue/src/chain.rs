@@ -142,6 +142,7 @@ impl Queue {
 
     /// What the chain says about a bundle, through any of its versions.
     fn look(&mut self, number: u64, input: &ChainInput<'_>) -> Seen {
+        self.note_duplicates(number, input);
         let Some(bundle) = self.bundles.get(&number) else { return Seen::Nowhere };
         if self.is_applied(number, &input.service.finalized) {
             return Seen::Final;
@@ -150,7 +151,6 @@ impl Queue {
             return Seen::Applied;
         }
         let mut found: Option<(u32, Option<u16>)> = None;
-        let mut duplicates = 0;
         for version in bundle.versions.iter().filter(|version| self.by_package.contains_key(&version.package))
         {
             let place = match input.view.fate(version.package) {
@@ -162,12 +162,10 @@ impl Queue {
                 }
                 _ => continue,
             };
-            duplicates += usize::from(found.is_some());
             found = found.or(Some((version.number, place)));
         }
         let waits = input.service.best.is_waiting(&bundle.block.hash);
         let last = bundle.versions.last().map_or(1, |version| version.number);
-        self.note_duplicates(number, duplicates);
         match (found, waits) {
             (Some((version, core)), _) => Seen::Guaranteed { version, core },
             (None, true) => Seen::Guaranteed { version: last, core: None },
@@ -175,11 +173,17 @@ impl Queue {
         }
     }
 
-    fn note_duplicates(&mut self, number: u64, duplicates: usize) {
-        let Some(bundle) = self.bundles.get_mut(&number).filter(|bundle| bundle.duplicates < duplicates)
-        else {
-            return;
+    /// Counts the versions that are guaranteed beside the first one.
+    fn note_duplicates(&mut self, number: u64, input: &ChainInput<'_>) {
+        let Some(bundle) = self.bundles.get_mut(&number) else { return };
+        let stands = |fate: Fate| {
+            matches!(fate, Fate::Reported { .. } | Fate::Available { .. } | Fate::Accumulated { .. })
         };
+        let standing = bundle.versions.iter().filter(|version| stands(input.view.fate(version.package)));
+        let duplicates = standing.count().saturating_sub(1);
+        if duplicates <= bundle.duplicates {
+            return;
+        }
         self.stats.duplicate_guarantees += (duplicates - bundle.duplicates) as u64;
         bundle.duplicates = duplicates;
         self.events.push(Event::DuplicateGuarantee { block: bundle.block });

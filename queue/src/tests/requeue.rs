@@ -232,6 +232,21 @@ fn both_versions_guaranteed_is_one_bundle_and_counted_once() {
     assert_eq!(world.state(1), "Finalized");
 }
 
+/// The first version may be accumulated already when the second one is guaranteed.
+#[test]
+fn a_second_guarantee_is_counted_after_accumulation_too() {
+    let mut world = submitted(config(), 0);
+    world.finality_lag = None;
+    world.answer_to(1, Sent::Stale);
+    world.blocks(1);
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+    world.block(&[(1, 1)], &[]);
+    world.block(&[], &[0]);
+    assert_eq!((world.state(1), world.queue.stats().duplicate_guarantees), ("Accumulated", 0));
+    world.block(&[(1, 2)], &[]);
+    assert_eq!((world.state(1), world.queue.stats().duplicate_guarantees), ("Accumulated", 1));
+}
+
 /// A build that takes longer than the anchor has.
 #[test]
 fn what_was_built_too_slowly_is_not_sent() {
