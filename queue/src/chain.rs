@@ -130,10 +130,16 @@ impl Queue {
             return;
         };
         let head = self.head.as_ref().expect("a chain view is being handled");
-        if head.anchor_life(anchor, &self.config) == 0 {
+        if head.anchor_life(anchor, &self.config) == 0 && !self.timeout_decides(number) {
             // Not reported while its anchor lived. If that counts against it, a timeout has said so.
             self.requeue(number, false, false);
         }
+    }
+
+    /// Under the specification's policy anchors live shorter than the timeout, so it alone says when to give up.
+    fn timeout_decides(&self, number: u64) -> bool {
+        let runs = self.bundles.get(&number).is_some_and(|bundle| bundle.timer.is_some());
+        runs && self.config.policy == crate::Policy::Spec
     }
 
     fn note_passed(&mut self, seen: Seen) {

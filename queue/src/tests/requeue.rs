@@ -36,6 +36,15 @@ fn after_eighteen_seconds_the_same_bytes_while_the_anchor_lives() {
 }
 
 #[test]
+fn under_the_specification_every_timeout_makes_a_version() {
+    let mut world = submitted(spec_config(), 3);
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    assert_eq!(world.send(), [(1, 2, 1)]);
+    assert_ne!(world.out[0].version.package, world.out[1].version.package);
+    assert_eq!(versions(&world, 1), [(1, 1, true), (2, 1, false)]);
+}
+
+#[test]
 fn an_anchor_older_than_six_blocks_is_replaced_before_submission() {
     let mut world = submitted(config(), 3);
     world.answer = None;
@@ -281,6 +290,25 @@ fn an_old_lookup_anchor_is_stale_too() {
     world.go_to_window();
     let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
     assert_eq!((again.version, again.package), (2, None));
+}
+
+/// A new version after each timeout, and after three of them the end.
+#[test]
+fn under_the_specification_three_timeouts_abandon_a_block() {
+    let mut world = submitted(spec_config(), 3);
+    for version in 2..=3 {
+        world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+        let sent = world.send();
+        assert_eq!(
+            sent.iter().map(|(block, version, _)| (*block, *version)).collect::<Vec<_>>(),
+            [(1, version)]
+        );
+        world.blocks(3);
+    }
+    assert_eq!(world.state(1), "Submitted");
+    world.go_to(world.last_out(1).version.sent_at + ms(18_000));
+    assert_eq!((world.state(1), world.queue.stats().timeouts), ("Abandoned", 3));
+    assert_eq!(versions(&world, 1), [(1, 1, true), (2, 1, true), (3, 1, true)]);
 }
 
 /// The first time it was taken, the second time it never left.
