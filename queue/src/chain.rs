@@ -122,7 +122,7 @@ impl Queue {
             self.decide(Record::Requeued { block: number, counted: false, again: false });
         }
         if seen != before {
-            self.note_passed(seen);
+            self.note_passed(number, seen);
             self.change(number, |bundle| bundle.seen = seen);
         }
         let Some(State::Submitted { anchor, .. }) = self.bundles.get(&number).map(|bundle| bundle.state)
@@ -142,8 +142,9 @@ impl Queue {
         runs && self.config.policy == crate::Policy::Spec
     }
 
-    fn note_passed(&mut self, seen: Seen) {
-        self.passed_since_release |= matches!(seen, Seen::Applied | Seen::Final);
+    fn note_passed(&mut self, number: u64, seen: Seen) {
+        let passed = matches!(seen, Seen::Applied | Seen::Final);
+        self.passed_since_release |= passed && number >= self.released_from;
     }
 
     /// What the chain says about a bundle, through any of its versions.

@@ -45,6 +45,8 @@ pub struct Queue {
     pub(crate) halted: Option<BlockId>,
     /// Whether a block that was sealed after the last release was applied: the network is not at fault.
     pub(crate) passed_since_release: bool,
+    /// The blocks from this number on were sealed after the last release.
+    pub(crate) released_from: u64,
     pub(crate) finished: VecDeque<Bundle>,
     pub(crate) records: Vec<Record>,
     #[cfg(feature = "bugs")]
@@ -78,6 +80,7 @@ impl Queue {
             retrying: false,
             halted: None,
             passed_since_release: false,
+            released_from: 0,
             finished: VecDeque::new(),
             records: vec![],
             #[cfg(feature = "bugs")]
@@ -261,7 +264,7 @@ impl Queue {
             self.retire(bundle);
         }
         (self.abandoned_from, self.retrying) = (None, false);
-        self.passed_since_release = false;
+        (self.passed_since_release, self.released_from) = (false, from);
         self.stats.releases += 1;
     }
 

@@ -172,3 +172,65 @@ fn another_version_that_gets_through_revives_everything() {
     world.finalize_best();
     assert_eq!((world.state(1), world.queue.snapshot().abandoned_from), ("Finalized", None));
 }
+
+#[test]
+fn only_younger_blocks_put_the_blame_on_a_lone_transaction() {
+    let mut world = World::running(config());
+    let dies = |world: &mut World, block: u64| {
+        refuse(world, block);
+        world.blocks(12);
+        released(world)
+    };
+    // Nothing has passed yet: the network may be at fault.
+    world.try_seal(1).unwrap();
+    assert_eq!(dies(&mut world, 1), [[(1, Blame::Suspect)]]);
+    assert!(world.queue.wants_probe());
+
+    // B-1 is sealed, then B-2 with the suspect; B-2 dies, and B-1 passes only afterwards.
+    world.try_seal(0).unwrap();
+    world.try_seal(1).unwrap();
+    assert_eq!(world.send_in_window(), [(1, 1, 0), (2, 1, 1)]);
+    world.block(&[(1, 1)], &[]);
+    world.answer_to(2, Sent::Refused);
+    refuse(&mut world, 2);
+    // B-1's report is not there in time, again and again.
+    while released(&mut world).is_empty() {
+        assert_ne!(world.state(1), "Accumulated");
+        world.go_to_window();
+        world.answer = None;
+        let sent = world.send();
+        let reports = sent.iter().map(|(block, version, _)| (*block, *version)).collect::<Vec<_>>();
+        world.block(&reports, &[]);
+    }
+    world.answer = Some(Sent::Taken);
+    world.try_seal(1).unwrap();
+    while world.state(1) != "Finalized" {
+        let sent = world.send_in_window();
+        let reports = sent.into_iter().map(|(block, version, _)| (block, version));
+        let reports = reports.filter(|(block, _)| *block == 1).collect::<Vec<_>>();
+        let busy = (0..2).filter(|core| world.follower.view().core(*core).is_some()).collect::<Vec<_>>();
+        world.block(&reports, &busy);
+    }
+    assert!(!world.queue.passed_since_release, "B-1 is older than the release");
+    if world.state(2) == "Submitted" {
+        world.answer_to(2, Sent::Refused);
+    }
+    assert_eq!(dies(&mut world, 2), [[(2, Blame::Suspect)]]);
+
+    // A probe that is younger passes, and the lone transaction fails once more.
+    world.try_seal(0).unwrap();
+    assert_eq!(world.send_in_window().len(), 1);
+    let core = world.last_out(2).version.core;
+    world.block(&[(2, 1)], &[]);
+    world.block(&[], &[core]);
+    world.try_seal(1).unwrap();
+    assert_eq!(dies(&mut world, 3), [[(3, Blame::Alone)]]);
+    // Two transactions are never alone.
+    world.try_seal(0).unwrap();
+    world.send_in_window();
+    let core = world.last_out(3).version.core;
+    world.block(&[(3, 1)], &[]);
+    world.block(&[], &[core]);
+    world.try_seal(2).unwrap();
+    assert_eq!(dies(&mut world, 4), [[(4, Blame::Suspect)]]);
+}
