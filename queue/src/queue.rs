@@ -2,7 +2,7 @@
 
 use crate::{
     Action, Bundle, Config, EnqueueError, Record, Released, Stats,
-    bundle::{Phase, Seen, State},
+    bundle::{Phase, State},
     view::Head,
 };
 use alloy_primitives::B256;
@@ -314,7 +314,8 @@ impl Queue {
             self.abandoned_from.is_some_and(|from| number > from || number == from && !self.retrying);
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::LateGuaranteeDouble)
-            && matches!((bundle.seen, bundle.phase), (Seen::Guaranteed { .. }, Phase::Waiting { .. }))
+            && matches!(bundle.seen, crate::bundle::Seen::Guaranteed { .. })
+            && matches!(bundle.phase, Phase::Waiting { .. })
         {
             return State::Queued { version: bundle.next_version() };
         }
@@ -401,7 +402,9 @@ impl Queue {
             State::Accumulated => self.events.push(Event::Accumulated { block }),
             State::Finalized => self.events.push(Event::Finalized { block }),
             State::Abandoned => self.events.push(Event::Abandoned { block }),
-            State::Queued { version } if bundle.seen != Seen::Nowhere || bundle.state == State::Abandoned => {
+            State::Queued { version }
+                if !matches!(bundle.state, State::Queued { .. } | State::Submitted { .. }) =>
+            {
                 self.events.push(Event::Requeued { block, version });
             }
             _ => {}

@@ -32,6 +32,22 @@ fn a_report_that_does_not_become_available_is_sent_as_the_next_version() {
     assert_eq!(world.state(2), "Accumulated");
 }
 
+#[test]
+fn a_guarantee_on_a_losing_fork_is_none() {
+    let mut world = World::running(config());
+    world.seal(1);
+    world.send_in_window();
+    let (fork, slot) = (world.head(), world.follower.view().head().slot);
+    world.block(&[(1, 1)], &[]);
+    assert_eq!(world.state(1), "Guaranteed");
+    world.lines();
+    let other = world.block_on(fork, slot + 2, &[], &[]);
+    world.block_on(other, slot + 3, &[], &[]);
+    assert_eq!(world.state(1), "Queued");
+    assert_eq!(world.lines().last().unwrap(), "Queue: Requeued bundleID=B-1 version=2");
+    assert_eq!(world.send_in_window(), [(1, 2, 1)]);
+}
+
 /// The losing fork wins again: what was guaranteed there is guaranteed, and the new version is not needed.
 #[test]
 fn a_fork_that_comes_back_brings_its_guarantees_back() {
