@@ -1,6 +1,6 @@
 //! Which block is final: more than two thirds of the validators say so.
 
-use super::{Follower, Update, node::Node};
+use super::{Follower, Passed, Update, changed_cores, node::Node};
 use crate::{Ed25519Key, HeaderHash, PackageHash, Params, rules::epoch::ValidatorSet};
 use std::{
     cmp::Reverse,
@@ -68,8 +68,16 @@ impl Follower {
     /// Moves the finalized block up as far as the validators' words carry it.
     pub(super) fn finalize(&mut self, update: &mut Update) {
         let Some(target) = self.highest_supported() else { return };
+        let is_on_best = self.branch(self.best).contains(&target);
+        let lost = (!is_on_best).then(|| self.nodes[&self.best].state.pending.clone());
+        self.passed.clear();
         for hash in self.branch(target).into_iter().rev() {
             self.settle(hash, &mut update.changed);
+        }
+        if let Some(lost) = lost {
+            // The best branch has lost: what kept its cores busy never did.
+            update.cores.extend(changed_cores(&lost, &self.nodes[&self.best].state.pending));
+            update.best_moved = true;
         }
         update.finalized_moved = true;
         for stale in self.orphans.until(self.finalized().slot) {
@@ -140,7 +148,9 @@ impl Follower {
             // Whatever still comes on top of it need not be asked about.
             self.note_refused(loser);
         }
-        self.nodes.remove(&old);
+        if let Some(Node { parent, accumulated, .. }) = self.nodes.remove(&old) {
+            self.passed.insert(old, Passed { parent, accumulated });
+        }
         self.note_refused(old);
         self.finalized = hash;
         if !self.contains(self.best) {

@@ -52,7 +52,7 @@ pub use view::{BlockRef, ChainView, Occupied};
 use crate::{
     Block, Ed25519Key, Hash, HeaderHash, PackageHash, Params,
     codec::Encode,
-    rules::{epoch::ValidatorSet, history::History},
+    rules::{assurances::Pending, epoch::ValidatorSet, history::History},
     state::{PendingReport, RecentBlocks},
 };
 use fate::Book;
@@ -76,6 +76,15 @@ pub struct Follower {
     orphans: Orphans,
     claims: Claims,
     refused: VecDeque<HeaderHash>,
+    /// Final blocks that the last move of finality passed, so that whoever folds over blocks can catch up.
+    passed: HashMap<HeaderHash, Passed>,
+}
+
+/// What is still known of a block below the finalized one.
+#[derive(Debug)]
+struct Passed {
+    parent: HeaderHash,
+    accumulated: Vec<Arc<PendingReport>>,
 }
 
 impl Follower {
@@ -115,6 +124,7 @@ impl Follower {
             orphans: Orphans::default(),
             claims: Claims::default(),
             refused: VecDeque::new(),
+            passed: HashMap::new(),
         }
     }
 
@@ -144,14 +154,17 @@ impl Follower {
         self.nodes.contains_key(&hash)
     }
 
-    /// The block before a block, as long as both are kept.
+    /// The block before a block, as long as both are kept: down to where finality stood before it moved last.
     pub fn parent(&self, hash: HeaderHash) -> Option<HeaderHash> {
-        Some(self.nodes.get(&hash)?.parent).filter(|parent| self.contains(*parent))
+        let parent = self.nodes.get(&hash).map(|node| node.parent);
+        let parent = parent.or_else(|| Some(self.passed.get(&hash)?.parent))?;
+        Some(parent).filter(|parent| self.contains(*parent) || self.passed.contains_key(parent))
     }
 
     /// The reports that a block accumulated, in order, as long as it is kept. Services see them in this order.
     pub fn accumulated(&self, hash: HeaderHash) -> &[Arc<PendingReport>] {
-        self.nodes.get(&hash).map_or(&[], |node| &node.accumulated)
+        let passed = || self.passed.get(&hash).map_or(&[][..], |passed| &passed.accumulated);
+        self.nodes.get(&hash).map_or_else(passed, |node| &node.accumulated)
     }
 
     /// How much is kept: believed blocks, blocks that wait, packages remembered.
@@ -317,21 +330,19 @@ impl Follower {
             let fates = self.nodes.get(hash).map_or(&[][..], |node| &node.fates);
             update.changed.extend(fates.iter().map(|(package, _)| *package));
         }
-        update.cores.extend(self.changed_cores(self.best, hash));
+        let pending = |hash: &HeaderHash| &self.nodes[hash].state.pending;
+        update.cores.extend(changed_cores(pending(&self.best), pending(&hash)));
         self.best = hash;
         update.best_moved = true;
     }
+}
 
-    /// The cores that are not kept busy by the same report after one block as after another.
-    fn changed_cores(&self, old: HeaderHash, new: HeaderHash) -> Vec<u16> {
-        let (Some(old), Some(new)) = (self.nodes.get(&old), self.nodes.get(&new)) else {
-            return (0..self.params.cores).collect();
-        };
-        let same = |a: &Option<Arc<PendingReport>>, b: &Option<Arc<PendingReport>>| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let pairs = (0..).zip(old.state.pending.iter().zip(&new.state.pending));
-        pairs.filter(|(_, (a, b))| !same(a, b)).map(|(core, _)| core).collect()
-    }
+/// The cores that are not kept busy by the same report after one block as after another.
+fn changed_cores(old: &Pending, new: &Pending) -> Vec<u16> {
+    let same = |a: &Option<Arc<PendingReport>>, b: &Option<Arc<PendingReport>>| match (a, b) {
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    let pairs = (0..).zip(old.iter().zip(new));
+    pairs.filter(|(_, (a, b))| !same(a, b)).map(|(core, _)| core).collect()
 }

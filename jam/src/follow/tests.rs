@@ -574,3 +574,43 @@ proptest! {
         }
     }
 }
+
+/// Validators may call a block final that the best branch does not contain. What kept the best branch's cores busy
+/// never did, and whoever frees or times something by core must be told.
+#[test]
+fn finality_against_the_best_branch_names_the_cores() {
+    let mut chain = Chain::new();
+    let fork = chain.extend(vec![], &[]);
+    let report = chain.report(0, 1);
+    let other = chain.make(fork, 2, Body::default());
+    let other_hash = other.header.hash();
+    chain.follower.import(other);
+    let best = chain.make(fork, 3, Body { reports: vec![report], ..Body::default() });
+    let best_hash = best.header.hash();
+    chain.follower.import(best);
+    let top = chain.make(best_hash, 4, Body::default());
+    chain.follower.import(top);
+    assert!(chain.follower.view().core(1).is_some());
+    let update = chain.finalize(other_hash);
+    assert_eq!(chain.head(), other_hash);
+    assert!(update.best_moved && update.finalized_moved);
+    assert_eq!(update.cores, BTreeSet::from([1]));
+}
+
+/// Blocks that came while nobody looked, and became final at once, can still be folded over.
+#[test]
+fn what_finality_passed_is_kept_until_it_moves_again() {
+    let mut chain = Chain::new();
+    let start = chain.head();
+    let first = chain.extend(vec![chain.report(0, 0)], &[]);
+    let second = chain.extend(vec![], &[0]);
+    let third = chain.extend(vec![], &[]);
+    chain.finalize(third);
+    assert_eq!(chain.follower.finalized().hash, third);
+    let parents = [third, second, first, start].map(|hash| chain.follower.parent(hash));
+    assert_eq!(parents, [Some(second), Some(first), Some(start), None]);
+    assert_eq!(chain.follower.accumulated(second).len(), 1);
+    let fourth = chain.extend(vec![], &[]);
+    chain.finalize(fourth);
+    assert_eq!([fourth, third, second].map(|hash| chain.follower.parent(hash)), [Some(third), None, None]);
+}

@@ -173,6 +173,26 @@ fn another_version_that_gets_through_revives_everything() {
     assert_eq!((world.state(1), world.queue.snapshot().abandoned_from), ("Finalized", None));
 }
 
+/// The chain says so only when it is already final: applied and final in one step.
+#[test]
+fn an_abandoned_block_may_become_final_in_one_step() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(2);
+    refuse(&mut world, 1);
+    let core = world.last_out(1).version.core;
+    let queue = std::mem::replace(&mut world.queue, crate::Queue::new(config(), clock(), genesis()));
+    let journal = std::mem::take(&mut world.journal);
+    world.block(&[(1, 3)], &[]);
+    // Whatever the stand-in thought of it, the real one sees everything at once.
+    world.queue = queue;
+    world.journal = journal;
+    world.quietly_block(&[core]);
+    world.finalize_best();
+    assert_eq!(world.states([1, 2]), ["Finalized", "Queued"]);
+    assert_eq!(world.queue.snapshot().abandoned_from, None);
+}
+
 #[test]
 fn only_younger_blocks_put_the_blame_on_a_lone_transaction() {
     let mut world = World::running(config());

@@ -175,3 +175,40 @@ fn a_clock_that_goes_back_harms_nothing() {
     world.block(&[(1, 1)], &[]);
     assert_eq!(world.state(1), "Guaranteed");
 }
+
+/// Finality may pick a branch whose cores are not those of the branch that was the best one.
+#[test]
+fn finality_against_the_best_branch_frees_its_cores() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(1);
+    world.send_in_window();
+    let (fork, slot) = (world.head(), world.follower.view().head().slot);
+    let other = world.block_on(fork, slot + 1, &[], &[]);
+    let report = vec![world.stranger(0)];
+    let best = world.raw_block_on(fork, slot + 2, report, &[]);
+    world.block_on(best, slot + 3, &[], &[]);
+    // The stranger holds core 0, until it turns out that it never did.
+    assert_eq!(world.queue.get(1).unwrap().timer, None);
+    world.finalize(other);
+    assert!(world.queue.get(1).unwrap().timer.is_some());
+}
+
+/// Blocks come in the wrong order, after the validators called the last of them final.
+#[test]
+fn finality_may_jump_over_blocks_that_nobody_has_seen() {
+    let mut world = World::running(config());
+    world.finality_lag = None;
+    world.seal(2);
+    world.send_in_window();
+    let mut twin = World::running(config());
+    twin.finality_lag = None;
+    twin.seal(2);
+    twin.send_in_window();
+    twin.block(&[(1, 1), (2, 1)], &[]);
+    twin.block(&[], &[0, 1]);
+    let last = twin.block(&[], &[]);
+    world.import_late(&twin, last);
+    assert_eq!(world.head(), last);
+    assert_eq!(world.states([1, 2]), ["Finalized", "Finalized"]);
+}
