@@ -10,3 +10,4 @@ mod limits;
 mod requeue;
 mod restore;
 mod table;
+mod walk;
