@@ -22,7 +22,7 @@ pub(super) const RATIOS: &[Ratio] = &[
     Ratio { name: "queue-event-10k", target: 50.0, measure: || event_against_insert(10_000, &Params::FULL) },
 ];
 
-const PAIRS: usize = 31;
+const PAIRS: usize = 61;
 /// Each round is one timeout, two submissions, two answers, an enqueue, a guarantee and an accumulation.
 const ROUNDS: u64 = 2;
 const EVENTS_PER_ROUND: u32 = 8;
