@@ -49,7 +49,7 @@ pub enum State {
     },
     /// A version stands in a block; the core is free again. It may still be dropped.
     Guaranteed {
-        /// The version that was guaranteed first.
+        /// The lowest version that stands there, or the last one sent if it waits in the service.
         version: u32,
         /// On which core; `None` once its report has left the core and it waits in the service for its parent.
         core: Option<u16>,
