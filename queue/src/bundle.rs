@@ -22,7 +22,7 @@ pub struct Version {
     pub sent_at: Time,
     /// How often its bytes were sent.
     pub sends: u32,
-    /// Whether a guarantor took it.
+    /// Whether a guarantor took it when it was last sent.
     pub taken: bool,
     /// Whether it counts against the block: taken, and not guaranteed although nothing else stood in the way.
     pub counted: bool,
@@ -49,7 +49,7 @@ pub enum State {
     },
     /// A version stands in a block; the core is free again. It may still be dropped.
     Guaranteed {
-        /// The version that was guaranteed first.
+        /// The lowest version that stands there, or the last one sent if it waits in the service.
         version: u32,
         /// On which core; `None` once its report has left the core and it waits in the service for its parent.
         core: Option<u16>,
@@ -90,7 +90,9 @@ impl State {
             (Guaranteed { .. } | Accumulated, Queued { .. } | Submitted { .. } | Abandoned) => true,
             (Abandoned, Queued { .. } | Released | Abandoned) => true,
             (Abandoned, Submitted { .. }) => false,
-            (Queued { .. } | Submitted { .. } | Guaranteed { .. } | Accumulated, Released) => false,
+            // It stands on a dead block: that it is guaranteed, or waits in the service, helps it no more.
+            (Guaranteed { .. }, Released) => true,
+            (Queued { .. } | Submitted { .. } | Accumulated, Released) => false,
         }
     }
 }
@@ -136,8 +138,8 @@ pub struct Bundle {
     pub(crate) seen: Seen,
     /// The timeout runs from here; `None` while another report keeps the core busy.
     pub(crate) timer: Option<Time>,
-    /// The height of the best block when it was last sent.
-    pub(crate) sent_height: u64,
+    /// The height of the best block when the timeout began.
+    pub(crate) since_height: u64,
     /// Further versions that were seen guaranteed.
     pub(crate) duplicates: usize,
 }
@@ -154,7 +156,7 @@ impl Bundle {
             phase: Phase::Waiting { again: false },
             seen: Seen::Nowhere,
             timer: None,
-            sent_height: 0,
+            since_height: 0,
             duplicates: 0,
         }
     }

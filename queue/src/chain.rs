@@ -15,8 +15,11 @@ impl Queue {
     pub fn handle_chain(&mut self, input: &ChainInput<'_>, now: Time) {
         let mut affected = self.affected_by_service(input);
         affected.extend(input.packages.iter().filter_map(|package| self.by_package.get(package)));
-        self.head = Some(Head::of(input));
+        let is_first = self.head.replace(Head::of(input)).is_none();
         self.watch_for_foreign_head(input.service.best.head());
+        if is_first {
+            self.begin(input, now);
+        }
         for core in input.cores {
             affected.extend(self.note_core(*core, input, now));
         }
@@ -76,9 +79,25 @@ impl Queue {
         self.sort_core(core);
         let number = self.submitted.get(&core).copied()?;
         if busy != was_busy {
-            self.change(number, |bundle| bundle.timer = Some(now));
+            self.restart_timer(number, now);
         }
         Some(number)
+    }
+
+    /// The first view: it is not known which cores were busy before, nor what came since something was sent.
+    fn begin(&mut self, input: &ChainInput<'_>, now: Time) {
+        for core in 0..self.config.cores {
+            self.note_core(core, input, now);
+        }
+        for number in self.submitted.values().copied().collect::<Vec<_>>() {
+            self.restart_timer(number, now);
+        }
+    }
+
+    /// The timeout begins anew.
+    fn restart_timer(&mut self, number: u64, now: Time) {
+        let height = self.head.as_ref().map_or(0, |head| head.best.height);
+        self.change(number, |bundle| (bundle.timer, bundle.since_height) = (Some(now), height));
     }
 
     /// Submitted bundles whose anchor has become too old at the best block.
@@ -103,24 +122,34 @@ impl Queue {
             self.decide(Record::Requeued { block: number, counted: false, again: false });
         }
         if seen != before {
-            self.note_passed(seen);
+            self.note_passed(number, seen);
             self.change(number, |bundle| bundle.seen = seen);
         }
-        let Some(bundle) = self.bundles.get(&number) else { return };
-        let (State::Submitted { anchor, .. }, None) = (bundle.state, bundle.timer) else { return };
+        let Some(State::Submitted { anchor, .. }) = self.bundles.get(&number).map(|bundle| bundle.state)
+        else {
+            return;
+        };
         let head = self.head.as_ref().expect("a chain view is being handled");
-        if head.anchor_life(anchor, &self.config) == 0 {
-            // Its core was busy until its anchor was too old, so no timeout will say anything about it.
+        if head.anchor_life(anchor, &self.config) == 0 && !self.timeout_decides(number) {
+            // Not reported while its anchor lived. If that counts against it, a timeout has said so.
             self.requeue(number, false, false);
         }
     }
 
-    fn note_passed(&mut self, seen: Seen) {
-        self.passed_since_release |= matches!(seen, Seen::Applied | Seen::Final);
+    /// Under the specification's policy anchors live shorter than the timeout, so it alone says when to give up.
+    fn timeout_decides(&self, number: u64) -> bool {
+        let runs = self.bundles.get(&number).is_some_and(|bundle| bundle.timer.is_some());
+        runs && self.config.policy == crate::Policy::Spec
+    }
+
+    fn note_passed(&mut self, number: u64, seen: Seen) {
+        let passed = matches!(seen, Seen::Applied | Seen::Final);
+        self.passed_since_release |= passed && number >= self.released_from;
     }
 
     /// What the chain says about a bundle, through any of its versions.
     fn look(&mut self, number: u64, input: &ChainInput<'_>) -> Seen {
+        self.note_duplicates(number, input);
         let Some(bundle) = self.bundles.get(&number) else { return Seen::Nowhere };
         if self.is_applied(number, &input.service.finalized) {
             return Seen::Final;
@@ -129,7 +158,6 @@ impl Queue {
             return Seen::Applied;
         }
         let mut found: Option<(u32, Option<u16>)> = None;
-        let mut duplicates = 0;
         for version in bundle.versions.iter().filter(|version| self.by_package.contains_key(&version.package))
         {
             let place = match input.view.fate(version.package) {
@@ -141,12 +169,10 @@ impl Queue {
                 }
                 _ => continue,
             };
-            duplicates += usize::from(found.is_some());
             found = found.or(Some((version.number, place)));
         }
         let waits = input.service.best.is_waiting(&bundle.block.hash);
         let last = bundle.versions.last().map_or(1, |version| version.number);
-        self.note_duplicates(number, duplicates);
         match (found, waits) {
             (Some((version, core)), _) => Seen::Guaranteed { version, core },
             (None, true) => Seen::Guaranteed { version: last, core: None },
@@ -154,11 +180,17 @@ impl Queue {
         }
     }
 
-    fn note_duplicates(&mut self, number: u64, duplicates: usize) {
-        let Some(bundle) = self.bundles.get_mut(&number).filter(|bundle| bundle.duplicates < duplicates)
-        else {
-            return;
+    /// Counts the versions that are guaranteed beside the first one.
+    fn note_duplicates(&mut self, number: u64, input: &ChainInput<'_>) {
+        let Some(bundle) = self.bundles.get_mut(&number) else { return };
+        let stands = |fate: Fate| {
+            matches!(fate, Fate::Reported { .. } | Fate::Available { .. } | Fate::Accumulated { .. })
         };
+        let standing = bundle.versions.iter().filter(|version| stands(input.view.fate(version.package)));
+        let duplicates = standing.count().saturating_sub(1);
+        if duplicates <= bundle.duplicates {
+            return;
+        }
         self.stats.duplicate_guarantees += (duplicates - bundle.duplicates) as u64;
         bundle.duplicates = duplicates;
         self.events.push(Event::DuplicateGuarantee { block: bundle.block });

@@ -48,7 +48,7 @@
 //! assert_eq!(queue.poll_action(Time::ZERO), None);
 //! let records = queue.take_records();
 //! let clock = SlotClock::common_era(&Params::TINY);
-//! let again = Queue::restore(config, clock, genesis, records);
+//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO);
 //! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
 //! # Ok::<(), queue::EnqueueError>(())
 //! ```
@@ -65,6 +65,8 @@ mod release;
 mod service_view;
 mod snapshot;
 mod submit;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, SubmitError};

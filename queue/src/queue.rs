@@ -2,7 +2,7 @@
 
 use crate::{
     Action, Bundle, Config, EnqueueError, Record, Released, Stats,
-    bundle::{Phase, Seen, State},
+    bundle::{Phase, State},
     view::Head,
 };
 use alloy_primitives::B256;
@@ -47,6 +47,8 @@ pub struct Queue {
     pub(crate) halted: Option<BlockId>,
     /// Whether a block that was sealed after the last release was applied: the network is not at fault.
     pub(crate) passed_since_release: bool,
+    /// The blocks from this number on were sealed after the last release.
+    pub(crate) released_from: u64,
     pub(crate) finished: VecDeque<Bundle>,
     pub(crate) records: Vec<Record>,
     #[cfg(feature = "bugs")]
@@ -81,6 +83,7 @@ impl Queue {
             release_due: None,
             halted: None,
             passed_since_release: false,
+            released_from: 0,
             finished: VecDeque::new(),
             records: vec![],
             #[cfg(feature = "bugs")]
@@ -92,19 +95,26 @@ impl Queue {
         }
     }
 
-    /// The queue that wrote these records, after a restart. What was out is sent again unless the chain view, which comes
-    /// next, shows it guaranteed: the same bytes are harmless, and nobody knows any more for how long the core was free.
+    /// The queue that wrote these records, after a restart. What was sent without an answer is sent again: the same
+    /// bytes are harmless. Give it a chain view next.
     pub fn restore(
         config: Config,
         clock: SlotClock,
         base: BlockId,
         records: impl IntoIterator<Item = Record>,
+        now: Time,
     ) -> Self {
         let mut queue = Self::replay(config, clock, base, records);
         let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out);
-        let out = out.map(|(number, _)| *number).collect::<Vec<_>>();
-        for block in out {
-            queue.decide(Record::Requeued { block, counted: false, again: true });
+        let displaced = |number: u64| !queue.submitted.values().any(|owner| *owner == number);
+        // A core that was given to another bundle since: it was guaranteed then. If it is not now, a new version.
+        let again = out.map(|(number, bundle)| (*number, displaced(*number), answered(bundle)));
+        let again = again.filter(|(_, displaced, answered)| *displaced || !answered).collect::<Vec<_>>();
+        for (block, displaced, _) in again {
+            queue.decide(Record::Requeued { block, counted: false, again: !displaced });
+        }
+        for number in queue.submitted.values().copied().collect::<Vec<_>>() {
+            queue.change(number, |bundle| bundle.timer = Some(now));
         }
         queue
     }
@@ -140,7 +150,7 @@ impl Queue {
     ) -> Result<(), EnqueueError> {
         self.may_enqueue()?;
         let newest = self.newest();
-        if parent != newest || block.number != newest.number.wrapping_add(1) {
+        if parent != newest || Some(block.number) != newest.number.checked_add(1) {
             return Err(EnqueueError::Parent { found: parent, newest });
         }
         self.decide(Record::Enqueued { block, parent, transactions, at: now });
@@ -217,14 +227,14 @@ impl Queue {
     }
 
     fn apply_submitted(&mut self, block: u64, version: &crate::Version) {
-        let sent_height = self.head.as_ref().map_or(0, |head| head.best.height);
+        let since_height = self.head.as_ref().map_or(0, |head| head.best.height);
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::ForgetVersions) {
             self.by_package.retain(|_, known| *known != block);
         }
         self.by_package.insert(version.package, block);
         self.change(block, |bundle| {
-            bundle.sent_height = sent_height;
+            bundle.since_height = since_height;
             bundle.phase = Phase::Out;
             match bundle.versions.last_mut().filter(|last| last.number == version.number) {
                 Some(last) => *last = version.clone(),
@@ -257,13 +267,13 @@ impl Queue {
             self.retire(bundle);
         }
         (self.abandoned_from, self.retrying) = (None, false);
-        self.passed_since_release = false;
+        (self.passed_since_release, self.released_from) = (false, from);
         self.stats.releases += 1;
     }
 
     fn apply_finalized(&mut self, through: BlockId) {
-        let rest = self.bundles.split_off(&(through.number + 1));
-        for (number, mut bundle) in core::mem::replace(&mut self.bundles, rest) {
+        let rest = through.number.checked_add(1).map(|next| self.bundles.split_off(&next));
+        for (number, mut bundle) in core::mem::replace(&mut self.bundles, rest.unwrap_or_default()) {
             self.leave(number, &bundle);
             bundle.state = State::Finalized;
             self.retire(bundle);
@@ -307,7 +317,8 @@ impl Queue {
             self.abandoned_from.is_some_and(|from| number > from || number == from && !self.retrying);
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::LateGuaranteeDouble)
-            && matches!((bundle.seen, bundle.phase), (Seen::Guaranteed { .. }, Phase::Waiting { .. }))
+            && matches!(bundle.seen, crate::bundle::Seen::Guaranteed { .. })
+            && matches!(bundle.phase, Phase::Waiting { .. })
         {
             return State::Queued { version: bundle.next_version() };
         }
@@ -340,7 +351,7 @@ impl Queue {
         match bundle.state {
             State::Queued { .. } => drop(self.queued.insert(number)),
             State::Submitted { core, sent_at, .. } => {
-                self.submitted.insert(core, number);
+                self.give_core(core, number, sent_at);
                 self.sort_core(core);
                 bundle.timer =
                     (!self.occupied.contains(&core)).then(|| bundle.timer.unwrap_or(sent_at).max(sent_at));
@@ -356,6 +367,16 @@ impl Queue {
         }
         if !matches!(bundle.state, State::Submitted { .. }) {
             bundle.timer = None;
+        }
+    }
+
+    /// Gives a core to a bundle, unless it was given to another one later: only a journal can say that, because it
+    /// does not say what was guaranteed in between.
+    fn give_core(&mut self, core: u16, number: u64, at: Time) {
+        let owner = self.submitted.get(&core).and_then(|owner| self.bundles.get(owner));
+        let later = |owner: &Bundle| matches!(owner.state, State::Submitted { sent_at, .. } if sent_at > at);
+        if !owner.is_some_and(later) {
+            self.submitted.insert(core, number);
         }
     }
 
@@ -384,7 +405,9 @@ impl Queue {
             State::Accumulated => self.events.push(Event::Accumulated { block }),
             State::Finalized => self.events.push(Event::Finalized { block }),
             State::Abandoned => self.events.push(Event::Abandoned { block }),
-            State::Queued { version } if bundle.seen != Seen::Nowhere || bundle.state == State::Abandoned => {
+            State::Queued { version }
+                if !matches!(bundle.state, State::Queued { .. } | State::Submitted { .. }) =>
+            {
                 self.events.push(Event::Requeued { block, version });
             }
             _ => {}
@@ -402,4 +425,9 @@ impl Queue {
     pub(crate) fn has(&self, mistake: crate::Mistake) -> bool {
         self.config.mistake == Some(mistake)
     }
+}
+
+/// Whether it is known what became of the last version that was sent.
+fn answered(bundle: &Bundle) -> bool {
+    bundle.versions.last().is_none_or(|version| version.taken)
 }

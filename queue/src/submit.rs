@@ -1,7 +1,7 @@
 //! Sending: the window, the core, the anchor, and what became of it.
 
 use crate::{
-    Action, Queue, Record, Sent, Submission, SubmitError, Version,
+    Action, Bundle, Queue, Record, Sent, Submission, SubmitError, Version,
     bundle::{Phase, State},
 };
 use jam::{PackageHash, RefineContext};
@@ -20,7 +20,7 @@ impl Queue {
             return None;
         }
         self.tell_window(now);
-        self.next_submission().map(|submission| Action::Submit(Box::new(submission)))
+        self.next_submission(now).map(|submission| Action::Submit(Box::new(submission)))
     }
 
     /// Whether packages may be sent now.
@@ -33,9 +33,23 @@ impl Queue {
 
     /// When something is due: the next window, if something waits for it, or the next timeout.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
-        let window = self.can_submit().then(|| self.next_window(now));
-        let timeout = self.timers.first().map(|(at, _)| *at);
+        let window = (self.can_submit() && !self.is_held(now)).then(|| self.next_window(now));
+        let timeout = self.timers.first().filter(|_| self.head.is_some()).map(|(at, _)| *at);
         window.into_iter().chain(timeout).min()
+    }
+
+    /// Whether the lowest bundle that waits cannot be sent before the chain has changed.
+    fn is_held(&self, now: Time) -> bool {
+        let (Some(number), None) = (self.queued.first().copied(), self.halted) else { return true };
+        let again = self.bundles.get(&number).is_some_and(|b| b.phase == Phase::Waiting { again: true });
+        let has_context = again && !self.is_stale(number, now) || self.choose_anchor(number, now).is_some();
+        self.is_too_far(number) || !has_context
+    }
+
+    /// Whether a block is too far above the applied head.
+    fn is_too_far(&self, number: u64) -> bool {
+        let applied = self.head.as_ref().map(|head| head.service.best.head().number);
+        applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
     }
 
     /// The beginning of the window that is open or comes next.
@@ -69,17 +83,16 @@ impl Queue {
     }
 
     /// The lowest bundle that waits, if it may be sent.
-    fn next_submission(&mut self) -> Option<Submission> {
+    fn next_submission(&mut self, now: Time) -> Option<Submission> {
         if self.halted.is_some() || self.submitted.len() >= self.config.max_inflight {
             return None;
         }
         let number = *self.queued.first()?;
-        let head = self.head.as_ref()?;
-        if number > head.service.best.head().number.saturating_add(self.config.submit_ahead_max) {
+        if self.is_too_far(number) {
             return None;
         }
         let core = self.choose_core(number)?;
-        if self.is_stale(number) {
+        if self.is_stale(number, now) {
             let block = self.bundles.get(&number)?.block;
             self.events.push(Event::AnchorStale { block });
             self.requeue(number, false, false);
@@ -98,7 +111,7 @@ impl Queue {
                 package: Some(last.package),
             });
         }
-        let (context, anchor_height) = self.choose_anchor(number)?;
+        let (context, anchor_height) = self.choose_anchor(number, now)?;
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::RebuildChangesBlock) && !bundle.versions.is_empty() {
             return Some(self.rebuilt_otherwise(number, core, context, anchor_height));
@@ -131,13 +144,20 @@ impl Queue {
         Submission { block, version, core, context, anchor_height, package: None }
     }
 
-    /// Whether the same bytes should be sent again, but their anchor is getting too old.
-    fn is_stale(&self, number: u64) -> bool {
+    /// Whether the same bytes should be sent again, but one of their anchors is getting too old.
+    fn is_stale(&self, number: u64, now: Time) -> bool {
         let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return false };
-        let again = bundle.phase == Phase::Waiting { again: true };
-        let life =
-            bundle.versions.last().map_or(0, |last| head.anchor_life(last.context.anchor, &self.config));
-        again && life < self.config.anchor_margin
+        let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) else {
+            return false;
+        };
+        head.anchor_life(last.context.anchor, &self.config) < self.config.anchor_margin
+            || self.lookup_too_old(last.context.lookup_anchor_slot, now)
+    }
+
+    /// Whether a lookup anchor is too old for the next block, which will not come before its time.
+    fn lookup_too_old(&self, slot: u32, now: Time) -> bool {
+        let best = self.head.as_ref().map_or(0, |head| head.best.slot);
+        best.max(self.clock.slot_at(now)).saturating_sub(slot) > self.config.lookup_age_max
     }
 
     /// A core for a bundle: rather a free one, rather not the one it was on before.
@@ -153,11 +173,11 @@ impl Queue {
     }
 
     /// What to build a new version against: a recent block whose roots are known, and the finalized block. `None` if
-    /// there is none; then nothing is sent and no version is spent.
-    fn choose_anchor(&self, number: u64) -> Option<(RefineContext, u64)> {
+    /// there is none, or if that would give the bytes of an earlier version; then nothing is sent and no version is
+    /// spent.
+    fn choose_anchor(&self, number: u64, now: Time) -> Option<(RefineContext, u64)> {
         let head = self.head.as_ref()?;
-        let age = head.best.slot.saturating_sub(head.finalized.slot);
-        if age > self.config.lookup_age_max {
+        if self.lookup_too_old(head.finalized.slot, now) {
             return None;
         }
         let ahead = self.queued.range(..number).count() + self.submitted.len();
@@ -176,7 +196,9 @@ impl Queue {
             lookup_anchor_slot: head.finalized.slot,
             prerequisites: [].into(),
         };
-        Some((context, head.best.height.saturating_sub(offset as u64)))
+        let is_new = |bundle: &Bundle| bundle.versions.iter().all(|version| version.context != context);
+        let is_new = self.bundles.get(&number).is_some_and(is_new);
+        is_new.then(|| (context, head.best.height.saturating_sub(offset as u64)))
     }
 
     /// Says that a submission was built and is about to be sent. On success the bundle is submitted, and the record of
@@ -196,11 +218,13 @@ impl Queue {
         let core_free = !self.submitted.contains_key(&submission.core);
         #[cfg(feature = "bugs")]
         let core_free = core_free || self.has(crate::Mistake::GlobalInflight);
-        let (Some(bundle), true, true) = (bundle, ready, core_free) else { return Err(SubmitError::Moved) };
-        if submission.package.is_some_and(|expected| expected != package) {
+        let ready = ready && core_free && self.may_commit(submission);
+        let (Some(bundle), true) = (bundle, ready) else { return Err(SubmitError::Moved) };
+        let before = bundle.versions.last().filter(|last| last.number == submission.version);
+        let expected = before.map(|before| before.package).or(submission.package);
+        if expected.is_some_and(|expected| expected != package) {
             return Err(SubmitError::Rebuilt { block: number, version: submission.version });
         }
-        let before = bundle.versions.last().filter(|last| last.number == submission.version);
         let version = Version {
             number: submission.version,
             package,
@@ -209,13 +233,21 @@ impl Queue {
             core: submission.core,
             sent_at: now,
             sends: before.map_or(0, |before| before.sends) + 1,
-            taken: before.is_some_and(|before| before.taken),
+            taken: false,
             counted: before.is_some_and(|before| before.counted),
         };
         self.stats.packages += u64::from(before.is_none());
         self.stats.sends += 1;
         self.decide(Record::Submitted { block: number, version });
         Ok(())
+    }
+
+    /// Whether nothing has happened since a submission was asked for that forbids it.
+    fn may_commit(&self, submission: &Submission) -> bool {
+        let Some(head) = &self.head else { return false };
+        self.halted.is_none()
+            && self.submitted.len() < self.config.max_inflight
+            && head.anchor_life(submission.context.anchor, &self.config) >= self.config.anchor_margin
     }
 
     /// Takes what became of sending a version.
@@ -235,8 +267,12 @@ impl Queue {
         }
     }
 
-    /// Takes the time: guarantees that did not come are given up.
+    /// Takes the time: guarantees that did not come are given up. Before the first view of the chain nobody can say
+    /// that one did not come.
     pub fn handle_timeout(&mut self, now: Time) {
+        if self.head.is_none() {
+            return;
+        }
         while let Some((at, number)) = self.timers.first().copied() {
             if at > now {
                 return;
@@ -249,8 +285,8 @@ impl Queue {
 
     fn time_out(&mut self, number: u64) {
         let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
-        let Some(last) = bundle.versions.last() else { return };
-        let blocks = head.best.height.saturating_sub(bundle.sent_height);
+        let Some(last) = bundle.versions.last().filter(|_| bundle.timer.is_some()) else { return };
+        let blocks = head.best.height.saturating_sub(bundle.since_height);
         let counted = last.taken && blocks >= self.config.timeout_blocks_min;
         let life = head.anchor_life(last.context.anchor, &self.config);
         let again = self.config.policy == crate::Policy::Pectin && life >= self.config.anchor_margin;

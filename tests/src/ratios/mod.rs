@@ -4,6 +4,7 @@
 //! other work hits both alike. The value is the median over the pairs.
 
 mod follow;
+mod queue;
 mod state;
 mod txpool;
 
@@ -22,7 +23,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS, state::RATIOS, txpool::RATIOS].into_iter().flatten().collect()
+    [follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS].into_iter().flatten().collect()
 }
 
 /// The CPU time that this process has used so far.

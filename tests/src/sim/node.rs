@@ -75,7 +75,7 @@ impl Node {
         let mut tracker =
             ServiceTracker::new(SERVICE, CODE_HASH, follower.finalized().hash, state).with_mistake(mistake);
         let service = tracker.view(&follower, &Update::default());
-        let queue = Queue::restore(config, clock(), genesis, journal.records.iter().cloned());
+        let queue = Queue::restore(config, clock(), genesis, journal.records.iter().cloned(), now);
         let blocks = journal.unfinished.iter().map(|(number, hash)| (*number, journal.blocks[hash].clone()));
         let mut node = Self {
             pool: Pool::new(txpool::Config { sender_txs_max: 64, ..txpool::Config::default() }, HEAD),
