@@ -4,7 +4,7 @@ use crate::{
     Hash, HeaderHash, PackageHash, Params, SegmentRoot,
     codec::Encode,
     hash::keccak,
-    merkle::{MountainRange, balanced_root},
+    merkle::balanced_root,
     state::{AccumulationOutput, RecentBlock, RecentBlocks},
 };
 use std::{
@@ -112,15 +112,6 @@ pub fn apply(
 pub fn accumulate_root(outputs: &[AccumulationOutput]) -> Hash {
     let leaves = outputs.iter().map(Encode::encode).collect::<Vec<_>>();
     balanced_root(&leaves, keccak)
-}
-
-impl MountainRange {
-    /// The range with one more entry, without changing this one.
-    pub fn with(&self, entry: Hash) -> Self {
-        let mut range = self.clone();
-        range.append(entry);
-        range
-    }
 }
 
 #[cfg(test)]
