@@ -4,7 +4,7 @@ use super::{Fate, Refused, fate::Book};
 use crate::{
     Block, Ed25519Key, HeaderHash, PackageHash, Params,
     rules::{
-        accumulation,
+        accumulation::{self, Taken},
         assurances::{self, Availability, Pending},
         disputes,
         epoch::Epoch,
@@ -170,7 +170,8 @@ impl Rolling {
         }
         let ready = Arc::make_mut(&mut self.ready);
         let already = |package: &PackageHash| seen.is_accumulated(package);
-        accumulation::advance(params, ready, &already, &available, prior_slot, self.slot, gas).0.accumulated
+        let taken = Taken::WithinGas(gas);
+        accumulation::advance(params, ready, &already, &available, prior_slot, self.slot, taken).0.accumulated
     }
 }
 

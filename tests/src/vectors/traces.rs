@@ -11,7 +11,8 @@ use jam::{
     codec::{Bytes, Decode, DecodeError, Decoder, Encode},
     hash::Hash,
     rules::{
-        accumulation, assurances, disputes,
+        accumulation::{self, Taken},
+        assurances, disputes,
         epoch::{self, Epoch},
         history::{self, History},
         reports::{self, ReportContext},
@@ -191,9 +192,18 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     same("ρ", &pending, &stf::shared(part(after, StateIndex::PendingReports, params)?))?;
 
     let available = availability.reports().collect::<Vec<_>>();
+    let recorded: Accumulated = part(after, StateIndex::Accumulated, params)?;
     let gas = accumulation_gas(params, before)?;
-    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, gas);
-    same("ξ", &accumulated, &part(after, StateIndex::Accumulated, params)?)?;
+    let taken = really_taken(
+        &recorded,
+        |taken| {
+            let (ready, accumulated) = (&mut ready.clone(), &mut accumulated.clone());
+            accumulation::apply(params, ready, accumulated, &available, slot, header.slot, taken)
+        },
+        gas,
+    )?;
+    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, taken);
+    same("ξ", &accumulated, &recorded)?;
     same("ω", &ready, &part(after, StateIndex::ReadyQueue, params)?)?;
 
     let outputs: Vec<AccumulationOutput> = part(after, StateIndex::AccumulationOutputs, params)?;
@@ -226,6 +236,21 @@ fn known_packages(
     let reported = recent.blocks.iter().flat_map(|block| block.reported.keys().copied());
     let queued = ready.slots.iter().flatten().map(|entry| entry.report.package());
     waiting.chain(reported).chain(queued).chain(accumulated.blocks.iter().flatten().copied()).collect()
+}
+
+/// How many reports were accumulated: as many as the recorded state says, because services may use less gas than they
+/// ask for; but at least those whose asked gas fits.
+fn really_taken(
+    recorded: &Accumulated,
+    apply: impl Fn(Taken) -> accumulation::Outcome,
+    gas: u64,
+) -> Result<Taken, String> {
+    let really = recorded.blocks.last().map_or(0, BTreeSet::len);
+    let asked = apply(Taken::WithinGas(gas)).accumulated.len();
+    if really < asked {
+        return Err(format!("another ξ afterwards: {really} reports accumulated, though {asked} fit"));
+    }
+    Ok(Taken::First(really))
 }
 
 /// The gas for accumulation, with what services that always accumulate add (χ).
