@@ -3,9 +3,9 @@
 use super::{Fate, Follower, Limits, Refused, Update};
 use crate::{
     Block, Ed25519Secret, Hash, HeaderHash, PackageHash, Params, WorkReport,
-    rules::{assurances::AssuranceRefusal, reports::ReportRefusal},
+    rules::{assurances::AssuranceRefusal, epoch::EpochRefusal, reports::ReportRefusal},
     sample::{Author, Body, Source},
-    shuffle::shuffled,
+    shuffle::{Era, shuffled},
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -265,6 +265,31 @@ fn guarantees_of_the_rotation_before_are_believed_across_epochs() {
 }
 
 #[test]
+fn the_next_epochs_guarantors_are_known_in_advance() {
+    let mut chain = Chain { author: Author::changing(PARAMS, 2), ..Chain::new() };
+    chain.follower = Follower::new(PARAMS, chain.author.start(), Limits::default());
+    chain.extend_at(10, vec![], &[]);
+    let view = chain.follower.view();
+    let ahead = view.assignment(14).unwrap();
+    let keys = view.epoch().validators(ahead.era).keys().to_vec();
+    assert_eq!((ahead.era, view.assignment(24)), (Era::Next, None));
+    chain.extend_at(13, vec![], &[]);
+    let view = chain.follower.view();
+    let now = view.assignment(14).unwrap();
+    assert_eq!((&now.cores, now.era), (&ahead.cores, Era::Current));
+    assert_eq!(view.epoch().validators(now.era).keys(), keys);
+}
+
+#[test]
+fn a_mark_with_made_up_entropy_is_refused() {
+    let mut chain = Chain::new();
+    let mut block = chain.make(chain.head(), 12, Body::default());
+    let mark = block.header.unsealed.epoch_mark.as_mut().unwrap();
+    mark.tickets_entropy = Hash::repeat_byte(0x66);
+    assert_eq!(chain.refusal(block), Some(Refused::Epoch(EpochRefusal::MarkEntropy)));
+}
+
+#[test]
 fn a_liar_changes_nothing() {
     let mut chain = Chain::new();
     chain.extend(vec![chain.report(1, 0)], &[]);
@@ -312,7 +337,7 @@ fn a_liar_changes_nothing() {
                 b.header.unsealed.epoch_mark =
                     chain.make(chain.head(), 13, Body::default()).header.epoch_mark.clone()
             }),
-            Some(Refused::Epoch(crate::rules::epoch::EpochRefusal::MarkUnexpected)),
+            Some(Refused::Epoch(EpochRefusal::MarkUnexpected)),
         ),
         (
             {

@@ -2,9 +2,9 @@
 
 use super::{Fate, Follower, node::Node};
 use crate::{
-    Hash, HeaderHash, PackageHash, Params,
+    HeaderHash, PackageHash, Params,
     rules::{epoch::Epoch, history::Remembered},
-    shuffle::{Assignment, current_assignment},
+    shuffle::Assignment,
 };
 
 /// A block's name and place.
@@ -104,12 +104,14 @@ impl<'a> ChainView<'a> {
         &self.head.state.epoch
     }
 
-    /// Which validators guarantee which core at a slot, if that slot is of the head's epoch; later ones are not known
-    /// before the first block of their epoch.
+    /// Which validators guarantee which core at a slot of the head's epoch or of the one after. Whose numbers they are
+    /// says [`Epoch::validators`]. Other epochs have passed, or their entropy does not exist yet.
     pub fn assignment(&self, slot: u32) -> Option<Assignment> {
-        let params = self.params();
-        let epoch = self.epoch();
-        let entropy = [Hash::ZERO, Hash::ZERO, epoch.entropy, epoch.previous_entropy];
-        (params.epoch_of(slot) == epoch.number).then(|| current_assignment(params, &entropy, slot))
+        let (params, epoch) = (self.params(), self.epoch());
+        match params.epoch_of(slot).checked_sub(epoch.number)? {
+            0 => Some(epoch.assignment(params, slot)),
+            1 => Some(epoch.next_assignment(params, slot)),
+            _ => None,
+        }
     }
 }

@@ -71,6 +71,8 @@ pub struct Epoch {
     pub previous: Arc<ValidatorSet>,
     /// Those of the epoch after (γ_P).
     pub next: Arc<ValidatorSet>,
+    /// η₁, which will assign those of the epoch after.
+    pub next_entropy: Hash,
     /// η₂, which assigns this epoch's guarantors.
     pub entropy: Hash,
     /// η₃, which assigned those of the epoch before.
@@ -86,6 +88,9 @@ pub enum EpochRefusal {
     /// No other block may.
     #[error("an epoch mark in the middle of an epoch")]
     MarkUnexpected,
+    /// What assigns the epoch's guarantors is known since the epoch before began.
+    #[error("an epoch mark with another entropy than the epoch before announced")]
+    MarkEntropy,
 }
 
 impl Epoch {
@@ -103,6 +108,7 @@ impl Epoch {
             current: validators.into(),
             previous: previous.into(),
             next: (&safrole.next_validators).into(),
+            next_entropy: entropy.epoch,
             entropy: entropy.assignment,
             previous_entropy: entropy.previous_assignment,
         }
@@ -115,11 +121,13 @@ impl Epoch {
             (None, false) => Ok(None),
             (Some(_), false) => Err(EpochRefusal::MarkUnexpected),
             (None, true) => Err(EpochRefusal::MarkMissing),
+            (Some(mark), true) if mark.tickets_entropy != self.next_entropy => Err(EpochRefusal::MarkEntropy),
             (Some(mark), true) => Ok(Some(Self {
                 number,
                 current: Arc::clone(&self.next),
                 previous: Arc::clone(&self.current),
                 next: ValidatorSet::new(mark.validators.iter().map(|keys| keys.ed25519).collect()),
+                next_entropy: mark.entropy,
                 entropy: mark.tickets_entropy,
                 previous_entropy: self.entropy,
             })),
@@ -129,6 +137,11 @@ impl Epoch {
     /// The cores that the validators guarantee at a slot of this epoch.
     pub fn assignment(&self, params: &Params, slot: u32) -> Assignment {
         Assignment { cores: core_assignment(params, self.entropy, slot), era: Era::Current }
+    }
+
+    /// The cores that the next validators will guarantee at a slot of the epoch after.
+    pub fn next_assignment(&self, params: &Params, slot: u32) -> Assignment {
+        Assignment { cores: core_assignment(params, self.next_entropy, slot), era: Era::Next }
     }
 
     /// The cores that they guaranteed a rotation earlier, maybe in the epoch before.
@@ -142,6 +155,7 @@ impl Epoch {
         match era {
             Era::Current => &self.current,
             Era::Previous => &self.previous,
+            Era::Next => &self.next,
         }
     }
 }

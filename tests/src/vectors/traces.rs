@@ -223,7 +223,7 @@ fn check_epoch(params: &Params, epoch: &Epoch, slot: u32, after: &Entries) -> Ve
         &part(after, StateIndex::Safrole, params)?,
         &part(after, StateIndex::Entropy, params)?,
     );
-    same("epoch (κ, λ, γ_P, η₂, η₃)", epoch, &recorded)
+    same("epoch (κ, λ, γ_P, η₁, η₂, η₃)", epoch, &recorded)
 }
 
 fn known_packages(
