@@ -1,5 +1,6 @@
 //! What became of a package, and the book that remembers it.
 
+use super::branch::Branch;
 use crate::{HeaderHash, PackageHash, state::Accumulated};
 use std::collections::{HashMap, VecDeque};
 
@@ -35,7 +36,9 @@ pub enum Fate {
         /// The block that dropped it.
         block: HeaderHash,
     },
-    /// Seen on another branch, not on this one.
+    /// Not seen on this branch, but on another one that is known. For a sender this means the same as
+    /// [`NotSeen`](Self::NotSeen): here it can still be reported. It becomes `NotSeen` when the other branch is
+    /// forgotten, and something else if the other branch wins.
     Reorged,
 }
 
@@ -115,33 +118,35 @@ impl Book {
         forgotten
     }
 
-    /// What became of a package on the branch whose unfinalized blocks are `branch`.
-    pub(super) fn fate(&self, package: &PackageHash, branch: &[HeaderHash]) -> Fate {
-        let entries = self.unfinalized.get(package).map_or(&[][..], Vec::as_slice);
-        let here = entries.iter().filter(|entry| branch.contains(&entry.block));
-        // A block notes at most one fate of a package, so the highest entry is the latest.
-        match (here.max_by_key(|entry| entry.height), self.settled.get(package)) {
-            (Some(entry), _) => entry.fate,
-            (None, Some((fate, _))) => *fate,
-            (None, None) if entries.is_empty() => Fate::NotSeen,
-            (None, None) => Fate::Reorged,
+    /// What became of a package on a branch.
+    pub(super) fn fate(&self, package: &PackageHash, branch: &Branch<'_>) -> Fate {
+        match (self.latest(package, branch), self.settled.get(package)) {
+            (Some((fate, _)), _) => fate,
+            (None, None) if self.unfinalized.contains_key(package) => Fate::Reorged,
+            (None, _) => self.final_fate(package),
         }
+    }
+
+    /// What became of a package up to the finalized block.
+    pub(super) fn final_fate(&self, package: &PackageHash) -> Fate {
+        self.settled.get(package).map_or(Fate::NotSeen, |(fate, _)| *fate)
+    }
+
+    /// The latest thing that an unfinalized block of the branch did to a package, and the block's height.
+    fn latest(&self, package: &PackageHash, branch: &Branch<'_>) -> Option<(Fate, u64)> {
+        let entries = self.unfinalized.get(package)?.iter();
+        let here = entries.filter(|entry| branch.contains(entry.block, entry.height));
+        // A block notes at most one fate of a package, so the highest entry is the latest.
+        here.max_by_key(|entry| entry.height).map(|entry| (entry.fate, entry.height))
     }
 
     /// Whether the package is among those that the chain remembers as accumulated when a block of `height` comes on
     /// this branch.
-    pub(super) fn is_accumulated(&self, package: &PackageHash, branch: &[HeaderHash], height: u64) -> bool {
-        let at = match self.fate(package, branch) {
-            Fate::Accumulated { block } => self.height_of(package, block),
-            _ => None,
-        };
-        at.is_some_and(|at| at + self.retained_blocks >= height)
-    }
-
-    fn height_of(&self, package: &PackageHash, block: HeaderHash) -> Option<u64> {
-        let entries = self.unfinalized.get(package).map_or(&[][..], Vec::as_slice);
-        let here = entries.iter().find(|entry| entry.block == block).map(|entry| entry.height);
-        here.or_else(|| self.settled.get(package).map(|(_, height)| *height))
+    pub(super) fn is_accumulated(&self, package: &PackageHash, branch: &Branch<'_>, height: u64) -> bool {
+        let latest = self.latest(package, branch).or_else(|| self.settled.get(package).copied());
+        latest.is_some_and(|(fate, at)| {
+            matches!(fate, Fate::Accumulated { .. }) && at + self.retained_blocks >= height
+        })
     }
 
     /// How many packages are remembered.

@@ -1,6 +1,6 @@
 //! One block of the tree, with the rolling state after it.
 
-use super::{Fate, Refused, fate::Book};
+use super::{Fate, Refused, branch::Branch, fate::Book};
 use crate::{
     Block, Ed25519Key, HeaderHash, PackageHash, Params,
     rules::{
@@ -52,7 +52,8 @@ impl Rolling {
         Arc::new([epoch.assignment(params, slot), epoch.previous_assignment(params, slot)])
     }
 
-    /// The state after the next block, and what the block did to packages; or why it is not believed.
+    /// The state after the next block, and what the block did to packages; or why it is not believed. That the header
+    /// commits to the extrinsic was checked before.
     pub(super) fn after(
         &self,
         params: &Params,
@@ -64,13 +65,13 @@ impl Rolling {
         if header.slot <= self.slot {
             return Err(Refused::Slot);
         }
-        if header.extrinsic_hash != extrinsic.hash()
-            || !header.offenders.iter().copied().eq(extrinsic.disputes.offenders())
-        {
-            return Err(Refused::Extrinsic);
+        if !header.offenders.iter().copied().eq(extrinsic.disputes.offenders()) {
+            return Err(Refused::Offenders);
         }
         let mut next = self.turned_to(params, block)?;
-        next.history.note_state_root(header.prior_state_root);
+        if !next.history.note_state_root(header.prior_state_root) {
+            return Err(Refused::StateRoot);
+        }
         let condemned = disputes::apply(&mut next.pending, &mut next.offenders, &extrinsic.disputes);
         let availability = assurances::apply(
             params,
@@ -185,14 +186,14 @@ pub(super) struct Step {
 /// What is known of packages on the branch that a block extends.
 pub(super) struct Seen<'a> {
     pub(super) book: &'a Book,
-    pub(super) branch: &'a [HeaderHash],
+    pub(super) branch: Branch<'a>,
     /// The height of the block that comes.
     pub(super) height: u64,
 }
 
 impl Seen<'_> {
     fn is_accumulated(&self, package: &PackageHash) -> bool {
-        self.book.is_accumulated(package, self.branch, self.height)
+        self.book.is_accumulated(package, &self.branch, self.height)
     }
 }
 

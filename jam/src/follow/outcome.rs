@@ -15,9 +15,18 @@ pub enum Refused {
     /// Its slot is not after its parent's.
     #[error("its slot is not after its parent's")]
     Slot,
-    /// The header does not commit to what the block brings.
+    /// Its slot has not begun yet, by the clock that [`Follower::note_slot`](super::Follower::note_slot) is told.
+    #[error("its slot has not begun yet")]
+    Future,
+    /// The header does not commit to what the block brings. This says nothing about the header.
     #[error("its header does not commit to its extrinsic")]
     Extrinsic,
+    /// The header names other offenders than the disputes do.
+    #[error("its header does not name the offenders")]
+    Offenders,
+    /// Its parent is known to have another state root.
+    #[error("its prior state root is not its parent's")]
+    StateRoot,
     /// Its epoch mark is wrong.
     #[error(transparent)]
     Epoch(#[from] EpochRefusal),
@@ -30,9 +39,19 @@ pub enum Refused {
     /// Its parent was refused, or lost.
     #[error("its parent was refused or lost")]
     Parent,
-    /// There are too many unfinalized blocks, all of them built on.
+    /// There are too many unfinalized blocks, and none that could go. Finality that is farther away than
+    /// [`Limits::unfinalized_max`](super::Limits::unfinalized_max) blocks cannot be reached: begin anew from a later
+    /// state.
     #[error("too many unfinalized blocks")]
     Full,
+}
+
+impl Refused {
+    /// Whether the block that has this header will never be believed. Otherwise it may be, with another body, at another
+    /// time, or when there is room, and nothing is held against those that build on it.
+    pub const fn is_lasting(&self) -> bool {
+        !matches!(self, Self::Extrinsic | Self::Future | Self::Full)
+    }
 }
 
 impl Update {

@@ -23,6 +23,8 @@ pub struct Limits {
     pub orphan_bytes_max: usize,
     /// Blocks that are asked for at once.
     pub wanted_max: usize,
+    /// Words on finality of keys that are no validators as far as is known. They may become validators.
+    pub strangers_max: usize,
     /// Hashes of blocks that were refused or have lost, so that they are not asked for again.
     pub refused_max: usize,
 }
@@ -34,6 +36,7 @@ impl Default for Limits {
             orphans_max: 1024,
             orphan_bytes_max: 256 << 20,
             wanted_max: 16,
+            strangers_max: 4096,
             refused_max: 1024,
         }
     }

@@ -1,6 +1,6 @@
 //! The chain as seen from one block.
 
-use super::{Fate, Follower, node::Node};
+use super::{Fate, Follower, branch::Branch, node::Node};
 use crate::{
     HeaderHash, PackageHash, Params,
     rules::{epoch::Epoch, history::Remembered},
@@ -34,8 +34,7 @@ pub struct ChainView<'a> {
     follower: &'a Follower,
     hash: HeaderHash,
     head: &'a Node,
-    /// The unfinalized blocks of the branch, the head first.
-    branch: Vec<HeaderHash>,
+    branch: Branch<'a>,
 }
 
 impl<'a> ChainView<'a> {
@@ -60,7 +59,7 @@ impl<'a> ChainView<'a> {
 
     /// Whether a block is on this branch, above the finalized one.
     pub fn is_unfinalized_ancestor(&self, block: HeaderHash) -> bool {
-        self.branch.contains(&block)
+        self.follower.nodes.get(&block).is_some_and(|node| self.branch.contains(block, node.height))
     }
 
     /// What became of a package on this branch.
@@ -70,10 +69,7 @@ impl<'a> ChainView<'a> {
 
     /// What became of a package up to the finalized block: this will not change by a reorganisation.
     pub fn finalized_fate(&self, package: PackageHash) -> Fate {
-        match self.follower.book.fate(&package, &[]) {
-            Fate::Reorged => Fate::NotSeen,
-            fate => fate,
-        }
+        self.follower.book.final_fate(&package)
     }
 
     /// In how many of the next blocks a package with this anchor can still be reported, the very next one included;

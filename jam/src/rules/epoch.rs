@@ -16,6 +16,8 @@ use std::{
 pub struct ValidatorSet {
     keys: Vec<Ed25519Key>,
     verifiers: Vec<OnceLock<Option<Verifier>>>,
+    /// Whoever has a voice: each key once, without those that everybody can sign for.
+    voters: Vec<Ed25519Key>,
 }
 
 impl PartialEq for ValidatorSet {
@@ -30,12 +32,25 @@ impl ValidatorSet {
     /// From the keys in the validators' order.
     pub fn new(keys: Vec<Ed25519Key>) -> Arc<Self> {
         let verifiers = keys.iter().map(|_| OnceLock::new()).collect();
-        Arc::new(Self { keys, verifiers })
+        let mut voters = keys.iter().copied().filter(|key| !key.is_weak()).collect::<Vec<_>>();
+        voters.sort();
+        voters.dedup();
+        Arc::new(Self { keys, verifiers, voters })
     }
 
     /// The keys in order.
     pub fn keys(&self) -> &[Ed25519Key] {
         &self.keys
+    }
+
+    /// Whoever has a voice: each key once, ascending, without those that stand for nobody.
+    pub fn voters(&self) -> &[Ed25519Key] {
+        &self.voters
+    }
+
+    /// Whether a key has a voice.
+    pub fn has_voter(&self, key: &Ed25519Key) -> bool {
+        self.voters.binary_search(key).is_ok()
     }
 
     /// Whether a signature is validator `index`'s.

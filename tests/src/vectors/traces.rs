@@ -167,7 +167,9 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     .map_err(|refusal| format!("assurances refused: {refusal}"))?;
 
     let mut seen = History::from(&recent);
-    seen.note_state_root(header.prior_state_root);
+    if !seen.note_state_root(header.prior_state_root) {
+        return Err("the header has another prior state root than β".into());
+    }
     let pools: AuthPools = part(before, StateIndex::AuthPools, params)?;
     let context = ReportContext {
         params,
