@@ -111,7 +111,7 @@ impl Follower {
             slot: start.slot,
             assignments: Rolling::assignments_at(&params, &epoch, start.slot),
             epoch,
-            offenders: Arc::new(start.disputes.offenders),
+            disputes: Arc::new(start.disputes),
             pending: start.pending.cores.into_iter().map(|pending| pending.map(Arc::new)).collect(),
             history: History::from(&start.recent),
             ready: Arc::new(start.ready),

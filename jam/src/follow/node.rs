@@ -2,7 +2,7 @@
 
 use super::{Fate, Refused, branch::Branch, fate::Book};
 use crate::{
-    Block, Ed25519Key, HeaderHash, PackageHash, Params,
+    Block, HeaderHash, PackageHash, Params,
     rules::{
         accumulation::{self, Taken},
         assurances::{self, Availability, Pending},
@@ -12,12 +12,9 @@ use crate::{
         reports::{self, ReportContext, Reported},
     },
     shuffle::Assignment,
-    state::{PendingReport, ReadyQueue},
+    state::{DisputeRecords, PendingReport, ReadyQueue},
 };
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// A block that was believed.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub(super) struct Node {
 pub(super) struct Rolling {
     pub(super) slot: u32,
     pub(super) epoch: Arc<Epoch>,
-    pub(super) offenders: Arc<BTreeSet<Ed25519Key>>,
+    pub(super) disputes: Arc<DisputeRecords>,
     pub(super) pending: Pending,
     pub(super) history: History,
     pub(super) ready: Arc<ReadyQueue>,
@@ -72,7 +69,8 @@ impl Rolling {
         if !next.history.note_state_root(header.prior_state_root) {
             return Err(Refused::StateRoot);
         }
-        let condemned = disputes::apply(&mut next.pending, &mut next.offenders, &extrinsic.disputes);
+        let condemned =
+            disputes::apply(params, &self.epoch, &mut next.pending, &mut next.disputes, &extrinsic.disputes)?;
         let availability = assurances::apply(
             params,
             &mut next.pending,
@@ -143,7 +141,7 @@ impl Rolling {
             slot: block.header.slot,
             epoch: &self.epoch,
             assignments: self.assignments.each_ref(),
-            offenders: &self.offenders,
+            offenders: &self.disputes.offenders,
             history: &self.history,
             is_known,
             pools: None,

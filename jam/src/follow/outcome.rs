@@ -2,7 +2,9 @@
 
 use crate::{
     HeaderHash, PackageHash,
-    rules::{assurances::AssuranceRefusal, epoch::EpochRefusal, reports::ReportRefusal},
+    rules::{
+        assurances::AssuranceRefusal, disputes::DisputeRefusal, epoch::EpochRefusal, reports::ReportRefusal,
+    },
 };
 use std::collections::BTreeSet;
 
@@ -30,6 +32,9 @@ pub enum Refused {
     /// Its epoch mark is wrong.
     #[error(transparent)]
     Epoch(#[from] EpochRefusal),
+    /// Its disputes are refused.
+    #[error("disputes: {0}")]
+    Disputes(#[from] DisputeRefusal),
     /// Its assurances are refused.
     #[error("assurances: {0}")]
     Assurances(#[from] AssuranceRefusal),

@@ -4,12 +4,9 @@ use crate::{
     Ed25519Key, Hash, Header, Params, Purpose, Signature,
     keys::Verifier,
     shuffle::{Assignment, Era, core_assignment},
-    state::{DisputeRecords, Entropy, Safrole, Validators},
+    state::{Entropy, Safrole, Validators},
 };
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 /// A set of validators' Ed25519 keys, each prepared for verification when it is first needed.
 #[derive(Debug)]
@@ -173,9 +170,4 @@ impl Epoch {
             Era::Next => &self.next,
         }
     }
-}
-
-/// The offenders of a state, in the form that the rules share.
-pub fn offenders(records: &DisputeRecords) -> Arc<BTreeSet<Ed25519Key>> {
-    Arc::new(records.offenders.clone())
 }

@@ -1,7 +1,7 @@
 //! `traces/*/NNNNNNNN.bin`: a whole state, a block, and the state after it.
 //!
 //! Everything must decode and come back. Then our rules import the block: the reports that wait (ρ), the recent
-//! history (β), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
+//! history (β), disputes (ψ), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
 //! validators and the entropy that guarantors are assigned by. What services said when they accumulated is taken from
 //! the recorded state, because only running them tells.
 
@@ -13,7 +13,7 @@ use jam::{
     rules::{
         accumulation::{self, Taken},
         assurances, disputes,
-        epoch::{self, Epoch},
+        epoch::Epoch,
         history::{self, History},
         reports::{self, ReportContext},
     },
@@ -153,9 +153,10 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     let mut accumulated: Accumulated = part(before, StateIndex::Accumulated, params)?;
     let mut pending = stf::shared(part(before, StateIndex::PendingReports, params)?);
     let known = known_packages(&pending, &recent, &ready, &accumulated);
-    let records: DisputeRecords = part(before, StateIndex::Disputes, params)?;
-    let mut offenders = epoch::offenders(&records);
-    disputes::apply(&mut pending, &mut offenders, &block.extrinsic.disputes);
+    let mut records = Arc::new(part::<DisputeRecords>(before, StateIndex::Disputes, params)?);
+    disputes::apply(params, &prior, &mut pending, &mut records, &block.extrinsic.disputes)
+        .map_err(|refusal| format!("disputes refused: {refusal}"))?;
+    same("ψ", &*records, &part(after, StateIndex::Disputes, params)?)?;
     let availability = assurances::apply(
         params,
         &mut pending,
@@ -179,7 +180,7 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
             &epoch.assignment(params, header.slot),
             &epoch.previous_assignment(params, header.slot),
         ],
-        offenders: &offenders,
+        offenders: &records.offenders,
         history: &seen,
         is_known: &|package| known.contains(package),
         pools: Some(&pools),

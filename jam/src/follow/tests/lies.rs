@@ -1,7 +1,7 @@
 //! Made-up blocks, bodies and roots: they change nothing, and nothing honest suffers for them.
 
 use super::*;
-use crate::rules::{assurances::AssuranceRefusal, epoch::EpochRefusal};
+use crate::rules::{assurances::AssuranceRefusal, disputes::DisputeRefusal, epoch::EpochRefusal};
 
 #[test]
 fn a_mark_with_made_up_entropy_is_refused() {
@@ -158,4 +158,29 @@ fn a_child_that_contradicts_a_root_from_the_state_is_refused() {
     lie.header.unsealed.prior_state_root = Hash::repeat_byte(0x66);
     assert_eq!(chain.refusal(lie), Some(Refused::StateRoot));
     assert_eq!(chain.follower.import(child).refused, []);
+}
+
+#[test]
+fn a_made_up_verdict_does_not_drop_a_report() {
+    let mut chain = Chain::new();
+    let report = chain.report(1, 0);
+    let condemned = report.hash();
+    chain.extend(vec![report], &[]);
+    let vote =
+        |validator| crate::block::Judgement { valid: false, validator, signature: crate::Signature::ZERO };
+    let votes = (0..5).map(vote).collect();
+    let mut block = chain.make(chain.head(), 2, Body::default());
+    let culprits = (0..2).map(|i| crate::block::Culprit {
+        report: condemned,
+        key: chain.author.secrets()[i].public(),
+        signature: crate::Signature::ZERO,
+    });
+    let mut culprits = culprits.collect::<Vec<_>>();
+    culprits.sort_by_key(|culprit| culprit.key);
+    block.header.unsealed.offenders = culprits.iter().map(|culprit| culprit.key).collect();
+    block.extrinsic.disputes.culprits = culprits;
+    block.extrinsic.disputes.verdicts = vec![crate::block::Verdict { report: condemned, epoch: 0, votes }];
+    block.header.unsealed.extrinsic_hash = block.extrinsic.hash();
+    assert_eq!(chain.refusal(block), Some(Refused::Disputes(DisputeRefusal::BadSignature)));
+    assert!(matches!(chain.fate(1), Fate::Reported { .. }));
 }
