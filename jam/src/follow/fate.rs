@@ -1,8 +1,8 @@
 //! What became of a package, and the book that remembers it.
 
 use super::branch::Branch;
-use crate::{HeaderHash, PackageHash, state::Accumulated};
-use std::collections::{HashMap, VecDeque};
+use crate::{HeaderHash, PackageHash};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What became of a package on one branch of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -52,7 +52,7 @@ struct Entry {
 
 /// What blocks did to packages, by package. Bounded: unfinalized blocks are forgotten with their branch, final ones
 /// after as many blocks as the chain itself remembers accumulated packages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Book {
     unfinalized: HashMap<PackageHash, Vec<Entry>>,
     settled: HashMap<PackageHash, (Fate, u64)>,
@@ -61,18 +61,24 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Starts with what the state at `height` says was accumulated.
-    pub(super) fn new(accumulated: &Accumulated, height: u64, head: HeaderHash) -> Self {
-        let mut book = Self { retained_blocks: accumulated.blocks.len() as u64, ..Self::default() };
-        for (back, packages) in accumulated.blocks.iter().rev().enumerate() {
-            let height = height.saturating_sub(back as u64);
-            let packages = packages.iter().copied().collect::<Vec<_>>();
-            for package in &packages {
-                book.settled.insert(*package, (Fate::Accumulated { block: head }, height));
-            }
-            book.by_height.push_front((height, packages));
+    /// Starts with what became of packages before, and how many blocks before the one of `height`. It is forgotten
+    /// after `retained_blocks`.
+    pub(super) fn new(fates: &BTreeMap<PackageHash, (u64, Fate)>, height: u64, retained_blocks: u64) -> Self {
+        let mut by_height = BTreeMap::<u64, Vec<PackageHash>>::new();
+        let mut settled = HashMap::new();
+        for (package, (age, fate)) in fates {
+            let at = height.saturating_sub(*age);
+            settled.insert(*package, (*fate, at));
+            by_height.entry(at).or_default().push(*package);
         }
-        book
+        let by_height = by_height.into_iter().collect();
+        Self { unfinalized: HashMap::new(), settled, by_height, retained_blocks }
+    }
+
+    /// What became of packages up to the finalized block, which has this height, in the form to start with.
+    pub(super) fn final_fates(&self, height: u64) -> BTreeMap<PackageHash, (u64, Fate)> {
+        let fates = self.settled.iter();
+        fates.map(|(package, (fate, at))| (*package, (height.saturating_sub(*at), *fate))).collect()
     }
 
     /// Notes what a block did.

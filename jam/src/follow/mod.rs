@@ -69,8 +69,8 @@ pub use view::{BlockRef, ChainView, Occupied};
 
 use crate::{
     Ed25519Key, HeaderHash, Params,
-    rules::history::History,
-    state::{PendingReport, RecentBlocks},
+    rules::epoch::Epoch,
+    state::{DisputeRecords, PendingReport, PendingReports, ReadyQueue, RecentBlocks},
 };
 use branch::Trunk;
 use claims::Claims;
@@ -106,6 +106,8 @@ pub struct Follower {
 impl Follower {
     /// Begins at a final block.
     pub fn new(params: Params, start: Start, limits: Limits) -> Self {
+        let height = start.height;
+        let book = Book::new(&start.fates, height, params.epoch_slots.into());
         let epoch = Arc::new(start.epoch);
         let state = Rolling {
             slot: start.slot,
@@ -113,15 +115,9 @@ impl Follower {
             epoch,
             disputes: Arc::new(start.disputes),
             pending: start.pending.cores.into_iter().map(|pending| pending.map(Arc::new)).collect(),
-            history: History::from(&start.recent),
+            history: start.recent,
             ready: Arc::new(start.ready),
         };
-        let height = start.height;
-        let mut book = Book::new(&start.accumulated, height, start.hash);
-        let waiting = state.pending.iter().flatten().map(|pending| {
-            (pending.report.package(), Fate::Reported { core: pending.report.core, block: start.hash })
-        });
-        book.settle(start.hash, height, &waiting.collect::<Vec<_>>());
         let node = Node {
             parent: HeaderHash::ZERO,
             height,
@@ -165,6 +161,24 @@ impl Follower {
     pub fn finalized(&self) -> BlockRef {
         let node = &self.nodes[&self.finalized];
         BlockRef { hash: self.finalized, slot: node.state.slot, height: node.height }
+    }
+
+    /// Where another follower can go on: the finalized block and all that is known up to it. Blocks above it and words on
+    /// finality are not part of it; they can be asked for again.
+    pub fn checkpoint(&self) -> Start {
+        let Node { height, state, .. } = &self.nodes[&self.finalized];
+        let pending = state.pending.iter().map(|waiting| waiting.as_deref().cloned()).collect();
+        Start {
+            hash: self.finalized,
+            slot: state.slot,
+            height: *height,
+            epoch: Epoch::clone(&state.epoch),
+            disputes: DisputeRecords::clone(&state.disputes),
+            pending: PendingReports { cores: pending },
+            recent: state.history.clone(),
+            ready: ReadyQueue::clone(&state.ready),
+            fates: self.book.final_fates(*height),
+        }
     }
 
     /// Whether a block is believed and at or above the finalized one.

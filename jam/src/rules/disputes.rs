@@ -202,8 +202,7 @@ mod tests {
     }
 
     fn records() -> Arc<DisputeRecords> {
-        let (good, bad, wonky) = ([].into(), [].into(), [].into());
-        Arc::new(DisputeRecords { good, bad, wonky, offenders: [].into() })
+        Arc::new(DisputeRecords::none())
     }
 
     fn report(n: u8) -> ReportHash {

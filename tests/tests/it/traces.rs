@@ -6,7 +6,7 @@ use jam::{
     Block, Hash, Params,
     block::TicketBody,
     codec::{Bytes, Encode},
-    follow::{Follower, Limits},
+    follow::{Fate, Follower, Limits, Start},
     hash::HeaderHash,
     rules::{
         accumulation::{self, Taken},
@@ -78,13 +78,11 @@ impl Recorder {
         let safrole = [validators.encode(), vec![0; 144], sealers, no_tickets].concat();
         let pool = AuthPool { authorizers: vec![self.authorizer()] };
         let pending = self.pending.iter().map(|p| p.as_ref().map(|p| PendingReport::clone(p))).collect();
-        let nobody =
-            DisputeRecords { good: [].into(), bad: [].into(), wonky: [].into(), offenders: [].into() };
         [
             (StateIndex::AuthPools, AuthPools { cores: vec![pool; 2] }.encode()),
             (StateIndex::RecentBlocks, self.recent.encode()),
             (StateIndex::Safrole, safrole),
-            (StateIndex::Disputes, nobody.encode()),
+            (StateIndex::Disputes, DisputeRecords::none().encode()),
             (StateIndex::Entropy, self.entropy.encode()),
             (StateIndex::Validators, validators.encode()),
             (StateIndex::PreviousValidators, validators.encode()),
@@ -276,6 +274,29 @@ fn fewer_than_asked_gas_allows_is_noticed() {
     after.insert(StateIndex::Accumulated.key(), accumulated.encode().into());
     let report = judge(&[[raw(1, &before), block.encode(), raw(2, &after)].concat()]);
     assert!(report.failed() == 1 && report.to_string().contains("though 2 fit"), "{report}");
+}
+
+/// A follower that begins with a recorded state answers as the one that followed all the way.
+#[test]
+fn a_follower_can_begin_with_any_state() {
+    let mut recorder = Recorder::new();
+    let first = recorder.report(1, 0);
+    let mut second = recorder.report(2, 1);
+    second.context.prerequisites.insert(first.package());
+    let packages = [first.package(), second.package()];
+    recorder.step(1, vec![first, second], vec![]);
+    recorder.step(2, vec![], vec![1]);
+    let head = recorder.follower.view().head();
+    let begin = |hash| Start::from_state(&PARAMS, hash, &recorder.entries());
+    let follower = Follower::new(PARAMS, begin(head.hash).unwrap(), Limits::default());
+    let fates = packages.map(|package| follower.view().fate(package));
+    let block = head.hash;
+    assert_eq!(fates, [Fate::Reported { core: 0, block }, Fate::Available { block }]);
+    assert_eq!(follower.checkpoint(), begin(head.hash).unwrap());
+    // It is the state after that block and no other.
+    let other = HeaderHash(Hash::repeat_byte(9));
+    let error = StateError::OtherBlock { expected: other, found: head.hash };
+    assert_eq!(begin(other), Err(error));
 }
 
 #[test]

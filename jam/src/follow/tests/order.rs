@@ -125,6 +125,26 @@ proptest! {
     }
 
     #[test]
+    fn a_checkpoint_is_as_good_as_having_been_there(seed: u64) {
+        let author = Author::changing(PARAMS, 1);
+        let (blocks, finals) = random_tree(&author, seed);
+        let mut chain = Chain::of(author, Limits::default());
+        blocks.iter().for_each(|block| drop(chain.follower.import(block.clone())));
+        for (hash, slot, keys) in finals.iter().rev().take(3) {
+            chain.claim(keys, *hash, *slot);
+        }
+        let checkpoint = chain.follower.checkpoint();
+        let mut other = Follower::new(PARAMS, checkpoint.clone(), Limits::default());
+        prop_assert_eq!(other.checkpoint(), checkpoint);
+        blocks.iter().for_each(|block| drop(other.import(block.clone())));
+        for (hash, slot, keys) in &finals {
+            chain.claim(keys, *hash, *slot);
+            keys.iter().for_each(|key| drop(other.claim_final(*key, *hash, *slot)));
+        }
+        prop_assert_eq!(answers(&other), answers(&chain.follower));
+    }
+
+    #[test]
     fn updates_name_every_package_whose_fate_changed(seed: u64, order: [u8; 32]) {
         let (blocks, finals) = random_tree(&Author::new(PARAMS), seed);
         let mut chain = Chain::new();
