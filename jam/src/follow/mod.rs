@@ -58,6 +58,7 @@ mod orphans;
 mod outcome;
 mod refusals;
 mod start;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -164,7 +165,7 @@ impl Follower {
     }
 
     /// Where another follower can go on: the finalized block and all that is known up to it. Blocks above it and words on
-    /// finality are not part of it; they can be asked for again.
+    /// finality are not part of it; they can be asked for again. It can be encoded and kept.
     pub fn checkpoint(&self) -> Start {
         let Node { height, state, .. } = &self.nodes[&self.finalized];
         let pending = state.pending.iter().map(|waiting| waiting.as_deref().cloned()).collect();

@@ -73,6 +73,13 @@ impl History {
     }
 }
 
+impl From<Vec<Remembered>> for History {
+    /// From the blocks, oldest first.
+    fn from(blocks: Vec<Remembered>) -> Self {
+        Self { blocks: blocks.into() }
+    }
+}
+
 impl From<&RecentBlocks> for History {
     /// From the state. The newest block's state root stands there as zero: it is not known yet.
     fn from(recent: &RecentBlocks) -> Self {

@@ -1,7 +1,12 @@
 //! What came decides, not in which order.
 
 use super::*;
-use crate::{sample::Source, shuffle::shuffled};
+use crate::{
+    codec::{Decode, Encode},
+    follow::Start,
+    sample::Source,
+    shuffle::shuffled,
+};
 use proptest::prelude::*;
 
 /// A block, its slot, and validators of its epoch who call it final.
@@ -135,7 +140,8 @@ proptest! {
         }
         let checkpoint = chain.follower.checkpoint();
         let mut other = Follower::new(PARAMS, checkpoint.clone(), Limits::default());
-        prop_assert_eq!(other.checkpoint(), checkpoint);
+        prop_assert_eq!(&other.checkpoint(), &checkpoint);
+        prop_assert_eq!(Start::decode(&checkpoint.encode(), &PARAMS), Ok(checkpoint));
         blocks.iter().for_each(|block| drop(other.import(block.clone())));
         for (hash, slot, keys) in &finals {
             chain.claim(keys, *hash, *slot);
