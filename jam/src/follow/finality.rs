@@ -5,19 +5,23 @@
 //! one announce counts for nothing until they are final themselves. A long gap is therefore crossed in steps, at most
 //! one epoch each.
 
-use super::{Follower, Update};
+use super::{Follower, Update, node::Node};
 use crate::{HeaderHash, PackageHash, rules::epoch::ValidatorSet};
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 impl Follower {
     /// Moves the finalized block up as far as the validators' words carry it.
     pub(super) fn finalize(&mut self, update: &mut Update) {
+        let mut passed = HashMap::new();
         while let Some(target) = self.highest_supported() {
-            self.finalize_up_to(target, update);
+            self.finalize_up_to(target, &mut passed, update);
+        }
+        if !passed.is_empty() {
+            self.passed = passed;
         }
     }
 
@@ -27,11 +31,18 @@ impl Follower {
         vec![Arc::clone(&epoch.current), Arc::clone(&epoch.next)]
     }
 
-    fn finalize_up_to(&mut self, target: HeaderHash, update: &mut Update) {
+    fn finalize_up_to(
+        &mut self,
+        target: HeaderHash,
+        passed: &mut HashMap<HeaderHash, Node>,
+        update: &mut Update,
+    ) {
         let best = self.best;
         self.switch_to_branch_of(target, update);
         while self.finalized != target {
-            self.settle_next(&mut update.changed);
+            let old = self.finalized;
+            let node = self.settle_next(&mut update.changed).expect("the target is on the best branch");
+            passed.insert(old, node);
         }
         self.elect(update);
         update.best_moved |= self.best != best;
@@ -77,11 +88,12 @@ impl Follower {
         None
     }
 
-    /// Makes the next block of the best branch final: everything that does not build on it goes.
-    fn settle_next(&mut self, changed: &mut BTreeSet<PackageHash>) {
+    /// Makes the next block of the best branch final: everything that does not build on it goes, and so does the block
+    /// that was the finalized one.
+    fn settle_next(&mut self, changed: &mut BTreeSet<PackageHash>) -> Option<Node> {
         let old = self.finalized;
-        let Some(hash) = self.trunk.settle() else { return };
-        let Some(node) = self.nodes.get(&hash) else { return };
+        let hash = self.trunk.settle()?;
+        let node = self.nodes.get(&hash)?;
         let (height, fates) = (node.height, node.fates.clone());
         changed.extend(self.book.settle(hash, height, &fates));
         changed.extend(fates.iter().map(|(package, _)| *package));
@@ -94,8 +106,8 @@ impl Follower {
             // Whatever still comes on top of it need not be asked about.
             self.note_refused(loser);
         }
-        self.nodes.remove(&old);
         self.note_refused(old);
         self.finalized = hash;
+        self.nodes.remove(&old)
     }
 }

@@ -100,6 +100,8 @@ pub struct Follower {
     orphans: Orphans,
     claims: Claims,
     refused: Refusals,
+    /// The blocks that finality went past when it last moved.
+    passed: HashMap<HeaderHash, Node>,
     /// The slot that it is, if anybody told.
     slot_now: Option<u32>,
 }
@@ -139,6 +141,7 @@ impl Follower {
             orphans: Orphans::default(),
             claims: Claims::default(),
             refused: Refusals::default(),
+            passed: HashMap::new(),
             slot_now: None,
         }
     }
@@ -187,14 +190,19 @@ impl Follower {
         self.nodes.contains_key(&hash)
     }
 
-    /// The block before a block, as long as both are kept.
+    /// The block before a block, as long as both are kept: from the finalized block on, and what finality went past when
+    /// it last moved. So whoever asks after every input can always go on from the block that was final before.
     pub fn parent(&self, hash: HeaderHash) -> Option<HeaderHash> {
-        Some(self.nodes.get(&hash)?.parent).filter(|parent| self.contains(*parent))
+        Some(self.kept(hash)?.parent).filter(|parent| self.kept(*parent).is_some())
     }
 
     /// The reports that a block accumulated, in order, as long as it is kept. Services see them in this order.
     pub fn accumulated(&self, hash: HeaderHash) -> &[Arc<PendingReport>] {
-        self.nodes.get(&hash).map_or(&[], |node| &node.accumulated)
+        self.kept(hash).map_or(&[], |node| &node.accumulated)
+    }
+
+    fn kept(&self, hash: HeaderHash) -> Option<&Node> {
+        self.nodes.get(&hash).or_else(|| self.passed.get(&hash))
     }
 
     /// How much is kept: believed blocks, blocks that wait, packages remembered.

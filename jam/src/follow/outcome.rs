@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Why a block is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// It is not above the finalized block.
+    /// It is not above the finalized block, and so nothing that builds on it can be on top of the finalized block.
     #[error("it is not above the finalized block")]
     Stale,
     /// Its slot is not after its parent's.

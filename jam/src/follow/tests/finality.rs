@@ -164,3 +164,32 @@ fn null_keys_have_no_voice() {
     chain.claim(&(0..6).map(key).collect::<Vec<_>>(), head, 24);
     assert_eq!(chain.follower.finalized().hash, first, "three voices of six");
 }
+
+/// Words come first, then the blocks, last one first: a single input takes all of them in and makes them final. Whoever
+/// folds over what blocks accumulated must still find the way from the block that was final before.
+#[test]
+fn what_finality_went_past_can_be_read_once_more() {
+    let mut source = Chain::new();
+    let start = source.head();
+    let mut blocks = Vec::new();
+    for (slot, available) in [(1, vec![]), (2, vec![0]), (3, vec![])] {
+        let reports = if slot == 1 { vec![source.report(1, 0)] } else { vec![] };
+        let block = source.make(source.head(), slot, Body { reports, available, salt: 0 });
+        source.follower.import(block.clone());
+        blocks.push(block);
+    }
+    let mut chain = Chain::new();
+    let keys = keys(&chain.author);
+    chain.claim(&keys, source.head(), 3);
+    let updates = blocks.iter().rev().map(|block| chain.follower.import(block.clone())).collect::<Vec<_>>();
+    assert!(updates[2].finalized_moved && chain.follower.finalized().hash == source.head());
+    let path = std::iter::successors(Some(chain.head()), |hash| chain.follower.parent(*hash));
+    let path = path.collect::<Vec<_>>();
+    assert_eq!((path.len(), path[3]), (4, start));
+    assert_eq!(chain.follower.accumulated(path[1])[0].report.package(), package(1));
+    assert_eq!(chain.follower.size().0, 1, "it is no part of the tree");
+    // When finality moves on, it is forgotten.
+    let next = chain.extend(vec![], &[]);
+    chain.finalize(next);
+    assert_eq!((chain.follower.parent(next), chain.follower.parent(path[0])), (Some(path[0]), None));
+}
