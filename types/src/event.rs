@@ -41,6 +41,16 @@ pub enum Reason {
         /// The transaction that stands in its place.
         by: B256,
     },
+    /// It can never be executed, whatever comes before it.
+    Invalid {
+        /// Why not.
+        why: String,
+    },
+    /// No block is large enough for it, not even one of its own.
+    DoesNotFit {
+        /// What it has too much of.
+        why: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -49,6 +59,8 @@ impl fmt::Display for Reason {
             Self::Expired => f.write_str("expired: it stayed longer than the pool keeps a transaction"),
             Self::NonceTooLow => f.write_str("nonce too low: another transaction took this nonce"),
             Self::Replaced { by } => write!(f, "replaced by {by}"),
+            Self::Invalid { why } => write!(f, "invalid: {why}"),
+            Self::DoesNotFit { why } => write!(f, "does not fit into any block: {why}"),
         }
     }
 }

@@ -95,6 +95,17 @@ impl<H> Tree<H> {
         self.top.hash
     }
 
+    /// How many nodes are above the place where the path of a stem ends: at the stem, at another one, or at nothing.
+    pub fn depth(&self, stem: &Stem) -> usize {
+        let mut link = &self.top;
+        let mut depth = 0;
+        while let Node::Inner(children) = &link.node {
+            link = &children[usize::from(goes_right(stem, depth))];
+            depth += 1;
+        }
+        depth
+    }
+
     pub(crate) fn find(&self, stem: &Stem) -> End<'_> {
         let mut link = &self.top;
         let mut depth = 0;
