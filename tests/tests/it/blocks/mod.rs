@@ -1,0 +1,3 @@
+//! Blocks that any validator can re-execute: what `bundler` builds, `service` must accept, and nothing else.
+
+mod build;
