@@ -103,9 +103,7 @@ impl Chain {
     /// Makes a block the newest one.
     pub fn advance(&mut self, sealed: &Sealed<Values>) {
         self.parent = sealed.as_parent();
-        let created = sealed.created.iter().map(|(_, code)| code.clone());
-        let known = self.codes.iter().map(|(_, code)| code.clone());
-        self.codes = Arc::new(known.chain(created).collect());
+        Arc::make_mut(&mut self.codes).extend(&sealed.created);
     }
 
     /// Packages a block, after the builder's own check.
