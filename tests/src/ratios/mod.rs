@@ -3,6 +3,7 @@
 //! A ratio runs two sides, ours and the floor, turn by turn in one process and compares their CPU time: the machine's
 //! other work hits both alike. The value is the median over the pairs.
 
+mod block;
 mod follow;
 mod state;
 
@@ -21,7 +22,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS, state::RATIOS].into_iter().flatten().collect()
+    [follow::RATIOS, state::RATIOS, block::RATIOS].into_iter().flatten().collect()
 }
 
 /// The CPU time that this process has used so far.
