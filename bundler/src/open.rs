@@ -108,7 +108,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
             self.execution.discard(&attempt);
             return Err(Refused::Never(Reason::Invalid { why: why.to_string() }));
         }
-        let growth = self.size.grow(&self.parent.layer, self.execution.state(), tx, &attempt);
+        let growth = self.size.grow(self.execution.state(), tx, &attempt);
         if let Some(limit) = self.exceeded(&attempt)? {
             self.size.shrink(growth);
             self.execution.discard(&attempt);
@@ -218,9 +218,9 @@ impl Size {
         state: &BlockState<Layer<V>, C>,
     ) -> Self {
         let header_bytes = header.length() + HEADER_GROWTH_BYTES;
-        let mut witness = Meter::new();
+        let mut witness = Meter::new(parent.layer.tree().deepest());
         let touched = state.touched_since(Checkpoint::START);
-        witness.add(&parent.layer, touched.keys);
+        witness.add(touched.keys);
         Self {
             fixed_bytes: parent.header.length() + header_bytes + SIGNATURE_BYTES + bundler.authorizer.bytes(),
             header_bytes,
@@ -242,7 +242,6 @@ impl Size {
 
     fn grow<V: Values + Clone, C: Codes>(
         &mut self,
-        layer: &Layer<V>,
         state: &BlockState<Layer<V>, C>,
         tx: &Transaction,
         attempt: &Attempt,
@@ -250,7 +249,7 @@ impl Size {
         let touched = state.touched_since(attempt.before);
         let keys = touched.keys.into_iter().chain(unread_keys(attempt));
         let growth = Growth {
-            witness: self.witness.add(layer, keys),
+            witness: self.witness.add(keys),
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
             transaction_bytes: LENGTH_BYTES + tx.encoded().len(),
             exported_transaction: exports::item_bytes(tx.encoded()),

@@ -42,7 +42,7 @@ impl<V: Values + Clone> Sealed<V> {
         executed: Executed,
         sign: impl FnOnce(B256) -> Signature,
     ) -> Result<Self, SealError> {
-        let changes = executed.changes.clone();
+        let changes = &executed.changes;
         let witness = parent.layer.witness(&changes.touched);
         let witness = witness.map_err(|error| SealError(error.to_string()))?.encode();
         let layer = parent.layer.child(&changes.writes);
@@ -61,8 +61,8 @@ impl<V: Values + Clone> Sealed<V> {
             draft: Draft { parent: parent.header.clone(), block, signature },
             receipts: executed.receipts.into(),
             layer,
-            writes: Arc::new(changes.writes),
-            created: changes.created,
+            writes: Arc::new(executed.changes.writes),
+            created: executed.changes.created,
             extrinsics,
             export_segments,
         })

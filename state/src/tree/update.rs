@@ -43,14 +43,14 @@ impl<H: Hasher> Tree<H> {
     pub(crate) fn try_extend(&self, writes: impl IntoIterator<Item = Write>) -> Result<Self, NotCovered> {
         let mut writes = writes.into_iter();
         let mut tree = self.clone();
-        let mut update = Update::<H>::new();
+        let mut update = Update::<H>::new(self.deepest);
         loop {
             let mut portion = writes.by_ref().take(PORTION).collect::<Vec<_>>();
             if portion.is_empty() {
                 return Ok(tree);
             }
             in_order(&mut portion);
-            tree = Self::from_link(update.apply(&tree.top, &portion)?);
+            tree = Self::from_link(update.apply(&tree.top, &portion)?, update.deepest);
         }
     }
 }
@@ -76,11 +76,13 @@ struct Update<H> {
     /// The tables of all noted stems, one after the other.
     entries: Vec<(Code, Ref)>,
     leaves: Vec<(u8, Ref)>,
+    deepest: usize,
 }
 
 impl<H: Hasher> Update<H> {
-    fn new() -> Self {
-        Self { plan: Plan::new(), drafts: Vec::new(), entries: Vec::new(), leaves: Vec::new() }
+    fn new(deepest: usize) -> Self {
+        let (drafts, entries, leaves) = (Vec::new(), Vec::new(), Vec::new());
+        Self { plan: Plan::new(), drafts, entries, leaves, deepest }
     }
 
     fn apply(&mut self, top: &Link, writes: &[Write]) -> Result<Link, NotCovered> {
@@ -93,6 +95,7 @@ impl<H: Hasher> Update<H> {
     }
 
     fn visit(&mut self, link: &Link, writes: &[Write], depth: usize) -> Result<Side, NotCovered> {
+        self.deepest = self.deepest.max(depth);
         let (Some((first, _)), Some((last, _))) = (writes.first(), writes.last()) else {
             return Ok(Side::Old(link.clone()));
         };
