@@ -33,3 +33,40 @@ impl Bundler {
         Ok(self.package(&self.refine(&sealed)?, context))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Authorizer;
+    use alloy_primitives::{Address, B256, Bytes};
+    use jam::{HeaderHash, Params};
+    use service::{Config, genesis::Genesis};
+
+    #[test]
+    fn the_mistake_is_one() {
+        let secret = Ed25519Secret::trivial(9);
+        let config = Config::new(7, B256::ZERO, secret.public());
+        let genesis = Genesis::dev(&config);
+        let authorizer =
+            Authorizer { host: 0, code_hash: B256::ZERO, config: Bytes::new(), token: Bytes::new() };
+        let bundler = Bundler::new(config, Params::TINY, authorizer);
+        let parent = Parent::new(genesis.header.clone(), genesis.layer());
+        let opening = |build| Opening { now_secs: 1, beneficiary: Address::ZERO, build };
+        let open = bundler.open(parent.clone(), genesis.codes.clone(), opening(1)).unwrap();
+        let draft = open.seal(&secret).unwrap().draft;
+        let context = RefineContext {
+            anchor: HeaderHash::ZERO,
+            state_root: B256::ZERO,
+            beefy_root: B256::ZERO,
+            lookup_anchor: HeaderHash::ZERO,
+            lookup_anchor_slot: 0,
+            prerequisites: Default::default(),
+        };
+        let right = bundler.rebuild(&draft, parent.clone(), genesis.codes.clone(), context.clone()).unwrap();
+        assert_eq!(right.block, draft.id());
+        let mistake = Mistake::RebuildChangesBlock;
+        let anew = (opening(2), &secret);
+        let wrong = bundler.rebuild_as(mistake, &draft, parent, genesis.codes, context, anew).unwrap();
+        assert_ne!(wrong.block, draft.id());
+    }
+}

@@ -92,7 +92,8 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         let execution = Execution::new(parent.layer.clone(), codes, &header, rules);
         let execution = execution.map_err(|error| OpenError::State(error.to_string()))?;
         let size = Size::new(&parent, &header, bundler, execution.state());
-        let limits = bundler.limits;
+        let gas_max = bundler.limits.gas_max.min(bundler.refine_gas());
+        let limits = Limits { gas_max, ..bundler.limits };
         Ok(Self { parent, header, execution, transactions: Vec::new(), limits, size })
     }
 

@@ -152,16 +152,11 @@ impl Bundler {
         parent: Parent<V>,
         codes: C,
     ) -> Result<Sealed<V>, RebuildError> {
-        let sealed_header = draft.block.header();
-        let choice = Choice {
-            timestamp: sealed_header.timestamp,
-            beneficiary: sealed_header.beneficiary,
-            extra_data: sealed_header.extra_data.clone(),
-        };
-        if parent.layer.root() != parent.header.state_root || parent.hash != sealed_header.parent_hash {
+        let sealed = draft.block.header();
+        if parent.layer.root() != parent.header.state_root || parent.hash != sealed.parent_hash {
             return Err(RebuildError::OtherState(draft.id()));
         }
-        let header = header::next(&parent.header, parent.hash, &choice, &self.config)?;
+        let header = header::next(&parent.header, parent.hash, &Choice::of(sealed), &self.config)?;
         let failed = |why: String| RebuildError::Execution { block: draft.id(), why };
         let execution = Execution::new(parent.layer.clone(), codes, &header, Rules::of(&self.config));
         let mut execution = execution.map_err(|error| failed(error.to_string()))?;
@@ -190,6 +185,12 @@ impl Bundler {
         Ok(self.package(&self.refine(&sealed)?, context))
     }
 
+    /// The gas that every package declares: it follows from the chain's specification alone, so that a package made again
+    /// after a restart with other limits is the same.
+    pub(crate) fn refine_gas(&self) -> u64 {
+        self.config.gas_limit.min(self.params.refine_gas_max)
+    }
+
     fn unrefined<V: Values + Clone>(&self, sealed: &Sealed<V>) -> Refined {
         let specs = sealed.extrinsics.iter().map(|blob| ExtrinsicSpec {
             hash: blake2b(&[blob]),
@@ -198,7 +199,7 @@ impl Bundler {
         let item = WorkItem {
             service: self.config.service,
             code_hash: self.config.code_hash,
-            refine_gas: self.limits.gas_max,
+            refine_gas: self.refine_gas(),
             accumulate_gas: ACCUMULATE_GAS,
             export_count: u16::try_from(sealed.export_segments).unwrap_or(u16::MAX),
             payload: sealed.draft.payload().encode(),

@@ -32,6 +32,14 @@ pub struct Choice {
     pub extra_data: Bytes,
 }
 
+impl Choice {
+    /// What was decided about a block that is sealed.
+    pub fn of(sealed: &Header) -> Self {
+        let Header { timestamp, beneficiary, extra_data, .. } = sealed;
+        Self { timestamp: *timestamp, beneficiary: *beneficiary, extra_data: extra_data.clone() }
+    }
+}
+
 /// Why no block can follow a parent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum HeaderError {

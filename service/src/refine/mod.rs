@@ -150,12 +150,7 @@ fn start(payload: &Payload, config: &Config) -> Result<Header, RefineError> {
     if parent_hash != sealed.parent_hash {
         return Err(RefineError::Parent);
     }
-    let choice = Choice {
-        timestamp: sealed.timestamp,
-        beneficiary: sealed.beneficiary,
-        extra_data: sealed.extra_data.clone(),
-    };
-    let header = header::next(&payload.parent, parent_hash, &choice, config)?;
+    let header = header::next(&payload.parent, parent_hash, &Choice::of(sealed), config)?;
     let same = [
         ("number", header.number == sealed.number),
         ("gas limit", header.gas_limit == sealed.gas_limit),
