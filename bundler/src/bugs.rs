@@ -17,14 +17,14 @@ impl Bundler {
         &self,
         mistake: Mistake,
         draft: &Draft,
-        parent: Parent<V>,
+        parent: &Parent<V>,
         codes: C,
         context: RefineContext,
         (opening, secret): (Opening, &Ed25519Secret),
     ) -> Result<Packaged, RebuildError> {
         let Mistake::RebuildChangesBlock = mistake;
         let failed = |why: String| RebuildError::Execution { block: draft.id(), why };
-        let open = self.open(parent, codes, opening);
+        let open = self.open(parent.clone(), codes, opening);
         let mut open = open.map_err(|error| failed(error.to_string()))?;
         for tx in draft.block.transactions() {
             open.push(tx).map_err(|error| failed(error.to_string()))?;
@@ -62,11 +62,11 @@ mod tests {
             lookup_anchor_slot: 0,
             prerequisites: Default::default(),
         };
-        let right = bundler.rebuild(&draft, parent.clone(), genesis.codes.clone(), context.clone()).unwrap();
+        let right = bundler.rebuild(&draft, &parent, genesis.codes.clone(), context.clone()).unwrap();
         assert_eq!(right.block, draft.id());
         let mistake = Mistake::RebuildChangesBlock;
         let anew = (opening(2), &secret);
-        let wrong = bundler.rebuild_as(mistake, &draft, parent, genesis.codes, context, anew).unwrap();
+        let wrong = bundler.rebuild_as(mistake, &draft, &parent, genesis.codes, context, anew).unwrap();
         assert_ne!(wrong.block, draft.id());
     }
 }

@@ -149,7 +149,7 @@ impl Bundler {
     pub fn replay<V: Values + Clone, C: Codes>(
         &self,
         draft: &Draft,
-        parent: Parent<V>,
+        parent: &Parent<V>,
         codes: C,
     ) -> Result<Sealed<V>, RebuildError> {
         let sealed = draft.block.header();
@@ -166,7 +166,7 @@ impl Bundler {
         }
         let executed = execution.finish().map_err(|error| failed(error.to_string()))?;
         let transactions = draft.block.transactions().to_vec();
-        let sealed = Sealed::new(&parent, header, transactions, executed, |_| draft.signature)?;
+        let sealed = Sealed::new(parent, header, transactions, executed, |_| draft.signature)?;
         if sealed.block().id() != draft.id() {
             return Err(RebuildError::OtherBlock { expected: draft.id(), found: sealed.block().id() });
         }
@@ -177,7 +177,7 @@ impl Bundler {
     pub fn rebuild<V: Values + Clone, C: Codes>(
         &self,
         draft: &Draft,
-        parent: Parent<V>,
+        parent: &Parent<V>,
         codes: C,
         context: RefineContext,
     ) -> Result<Packaged, RebuildError> {

@@ -6,20 +6,38 @@
 
 use crate::{
     hash::{Hash, Hasher, Value},
-    key::Stem,
+    key::{Key, Stem},
 };
 use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 /// A hash that is known, or the job that gives it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ref {
-    Known(Hash),
-    Job(u32),
+pub(crate) enum Ref<'a> {
+    Known(&'a Hash),
+    Job(JobId),
 }
 
-impl Ref {
-    pub(crate) const EMPTY: Self = Self::Known(Hash::ZERO);
+/// A job, by its level and its place in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JobId {
+    level: u32,
+    index: u32,
+}
+
+impl Ref<'_> {
+    pub(crate) const EMPTY: Self = Self::Known(&Hash::ZERO);
+
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Ref::Known(hash) if hash.is_zero())
+    }
+
+    fn level_above(&self) -> u32 {
+        match self {
+            Ref::Known(_) => 0,
+            Ref::Job(id) => id.level + 1,
+        }
+    }
 }
 
 /// The tags of the three kinds of nodes.
@@ -30,126 +48,132 @@ const STEM: u8 = 2;
 /// Messages that are handed to the hash function at a time.
 const BATCH: usize = 16;
 
+/// The longest message: a tag and two halves.
+type Message = [u8; 65];
+
 struct Job {
-    tag: u8,
-    halves: [Ref; 2],
+    message: Message,
+    /// The halves that come from other jobs.
+    from: [Option<JobId>; 2],
 }
 
-/// A list of jobs, and their results once they ran.
-pub(crate) struct Plan<H> {
+/// Jobs that depend on none but those of lower levels, and their results once they ran.
+#[derive(Default)]
+struct Level {
     jobs: Vec<Job>,
-    /// The level of each job, and the jobs of each level.
-    level_of: Vec<u16>,
-    levels: Vec<Vec<u32>>,
     results: Vec<Hash>,
+}
+
+/// Jobs, level by level.
+pub(crate) struct Plan<H> {
+    levels: Vec<Level>,
+    len: usize,
     hasher: PhantomData<H>,
 }
 
 impl<H: Hasher> Plan<H> {
     pub(crate) fn new() -> Self {
-        Self {
-            jobs: Vec::new(),
-            level_of: Vec::new(),
-            levels: Vec::new(),
-            results: Vec::new(),
-            hasher: PhantomData,
-        }
+        Self { levels: Vec::new(), len: 0, hasher: PhantomData }
     }
 
     /// How many hashes it takes.
     pub(crate) fn len(&self) -> usize {
-        self.jobs.len()
+        self.len
     }
 
     /// The hash of a leaf.
-    pub(crate) fn leaf(&mut self, value: Value) -> Ref {
-        self.push(LEAF, [Ref::Known(value), Ref::EMPTY])
+    pub(crate) fn leaf(&mut self, value: &Value) -> Ref<'static> {
+        self.push(LEAF, Ref::Known(value), Ref::EMPTY)
     }
 
     /// The hash of two nodes, which is empty if both are.
-    pub(crate) fn inner(&mut self, left: Ref, right: Ref) -> Ref {
-        if let (Ref::Known(Hash::ZERO), Ref::Known(Hash::ZERO)) = (left, right) {
+    pub(crate) fn inner(&mut self, left: Ref<'_>, right: Ref<'_>) -> Ref<'static> {
+        if left.is_empty() && right.is_empty() {
             return Ref::EMPTY;
         }
-        self.push(INNER, [left, right])
+        self.push(INNER, left, right)
     }
 
     /// The hash of a stem above the root of its leaves.
-    pub(crate) fn stem(&mut self, stem: &Stem, root: Ref) -> Ref {
-        let mut half = [0; 32];
-        half[..31].copy_from_slice(stem);
-        self.push(STEM, [Ref::Known(half.into()), root])
+    pub(crate) fn stem(&mut self, stem: &Stem, root: Ref<'_>) -> Ref<'static> {
+        let half = Hash::from(*Key::of(stem, 0).as_bytes());
+        self.push(STEM, Ref::Known(&half), root)
     }
 
-    fn push(&mut self, tag: u8, halves: [Ref; 2]) -> Ref {
-        let level = halves.iter().map(|half| self.level_above(half)).max().unwrap_or(0);
-        if self.levels.len() <= usize::from(level) {
-            self.levels.resize_with(usize::from(level) + 1, Vec::new);
+    fn push(&mut self, tag: u8, left: Ref<'_>, right: Ref<'_>) -> Ref<'static> {
+        let level = left.level_above().max(right.level_above());
+        if self.levels.len() <= level as usize {
+            self.levels.resize_with(level as usize + 1, Level::default);
         }
-        let id = self.jobs.len() as u32;
-        self.levels[usize::from(level)].push(id);
-        self.level_of.push(level);
-        self.jobs.push(Job { tag, halves });
+        let jobs = &mut self.levels[level as usize].jobs;
+        let id = JobId { level, index: jobs.len() as u32 };
+        let mut job = Job { message: [tag; 65], from: [None; 2] };
+        for (half, at) in [(left, 0), (right, 1)] {
+            match half {
+                Ref::Known(hash) => write(&mut job.message, at, hash),
+                Ref::Job(id) => job.from[at] = Some(id),
+            }
+        }
+        jobs.push(job);
+        self.len += 1;
         Ref::Job(id)
-    }
-
-    fn level_above(&self, half: &Ref) -> u16 {
-        match half {
-            Ref::Known(_) => 0,
-            Ref::Job(id) => self.level_of[*id as usize] + 1,
-        }
     }
 
     /// Computes every hash.
     pub(crate) fn run(&mut self) {
-        self.results.clear();
-        self.results.resize(self.jobs.len(), Hash::ZERO);
         for level in 0..self.levels.len() {
-            for start in (0..self.levels[level].len()).step_by(BATCH) {
-                self.run_batch(level, start);
+            let (below, current) = self.levels.split_at_mut(level);
+            let Level { jobs, results } = &mut current[0];
+            results.clear();
+            for jobs in jobs.chunks_mut(BATCH) {
+                results.extend_from_slice(&run_batch::<H>(below, jobs)[..jobs.len()]);
             }
         }
     }
 
-    fn run_batch(&mut self, level: usize, start: usize) {
-        let ids = &self.levels[level][start..];
-        let ids = &ids[..ids.len().min(BATCH)];
-        let mut messages = [[0; 65]; BATCH];
-        let mut slices: [&[u8]; BATCH] = [&[]; BATCH];
-        for ((message, slice), id) in messages.iter_mut().zip(&mut slices).zip(ids) {
-            let Job { tag, halves } = &self.jobs[*id as usize];
-            *slice = write::<H>(message, *tag, halves.map(|half| self.resolve(half)));
-        }
-        let mut hashes = [Hash::ZERO; BATCH];
-        H::hash_many(&slices[..ids.len()], &mut hashes[..ids.len()]);
-        for (id, hash) in ids.iter().zip(hashes) {
-            self.results[*id as usize] = hash;
-        }
-    }
-
     /// The hash behind a reference, after [`Plan::run`].
-    pub(crate) fn resolve(&self, hash: Ref) -> Hash {
+    pub(crate) fn resolve(&self, hash: Ref<'_>) -> Hash {
         match hash {
-            Ref::Known(hash) => hash,
-            Ref::Job(id) => self.results[id as usize],
+            Ref::Known(hash) => *hash,
+            Ref::Job(id) => *result(&self.levels, id),
         }
     }
 
     /// Forgets every job, keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.jobs.clear();
-        self.level_of.clear();
-        self.levels.iter_mut().for_each(Vec::clear);
-        self.results.clear();
+        self.len = 0;
+        self.levels.iter_mut().for_each(|level| level.jobs.clear());
     }
 }
 
-/// Writes the message of a node and gives the part of the buffer that it fills.
-fn write<H: Hasher>(message: &mut [u8; 65], tag: u8, halves: [Hash; 2]) -> &[u8] {
-    message[0] = tag;
-    message[1..33].copy_from_slice(halves[0].as_slice());
-    message[33..].copy_from_slice(halves[1].as_slice());
-    let end = if tag == LEAF { 33 } else { 65 };
+fn result(levels: &[Level], id: JobId) -> &Hash {
+    &levels[id.level as usize].results[id.index as usize]
+}
+
+fn run_batch<H: Hasher>(below: &[Level], jobs: &mut [Job]) -> [Hash; BATCH] {
+    let n = jobs.len();
+    let mut messages: [&[u8]; BATCH] = [&[]; BATCH];
+    for (message, job) in messages.iter_mut().zip(jobs) {
+        for (at, id) in job.from.iter().enumerate() {
+            if let Some(id) = id {
+                write(&mut job.message, at, result(below, *id));
+            }
+        }
+        *message = trim::<H>(&job.message);
+    }
+    let mut hashes = [Hash::ZERO; BATCH];
+    H::hash_many(&messages[..n], &mut hashes[..n]);
+    hashes
+}
+
+/// Writes one half of a message.
+fn write(message: &mut Message, at: usize, hash: &Hash) {
+    message[1 + 32 * at..][..32].copy_from_slice(hash.as_slice());
+}
+
+/// What of a message is hashed: a leaf has one half only, and without tags the tag is not part of it.
+fn trim<H: Hasher>(message: &Message) -> &[u8] {
+    let end = if message[0] == LEAF { 33 } else { 65 };
     &message[usize::from(!H::TAGGED)..end]
 }
 
@@ -158,7 +182,10 @@ pub(crate) fn inner<H: Hasher>(left: Hash, right: Hash) -> Hash {
     if left.is_zero() && right.is_zero() {
         return Hash::ZERO;
     }
-    H::hash(write::<H>(&mut [0; 65], INNER, [left, right]))
+    let mut message = [INNER; 65];
+    write(&mut message, 0, &left);
+    write(&mut message, 1, &right);
+    H::hash(trim::<H>(&message))
 }
 
 #[cfg(test)]
@@ -169,7 +196,7 @@ mod tests {
     #[test]
     fn jobs_see_the_results_of_earlier_ones_whatever_their_level() {
         let mut plan = Plan::<Blake2b>::new();
-        let leaf = plan.leaf(Value::repeat_byte(1));
+        let leaf = plan.leaf(&Value::repeat_byte(1));
         let mut chain = leaf;
         for _ in 0..40 {
             chain = plan.inner(leaf, chain);
@@ -193,7 +220,7 @@ mod tests {
     #[test]
     fn two_empty_nodes_are_empty_and_take_no_hash() {
         let mut plan = Plan::<Blake2b>::new();
-        assert!(matches!(plan.inner(Ref::EMPTY, Ref::EMPTY), Ref::Known(Hash::ZERO)));
+        assert!(plan.inner(Ref::EMPTY, Ref::EMPTY).is_empty());
         assert_eq!(plan.len(), 0);
         assert_eq!(inner::<Blake2b>(Hash::ZERO, Hash::ZERO), Hash::ZERO);
     }

@@ -29,6 +29,9 @@ pub(crate) struct Position {
 /// A position as a number: preorder is the order of the codes.
 pub(crate) type Code = u16;
 
+/// Some of a table, in order.
+type Entries = [(Code, Hash)];
+
 impl Position {
     pub(crate) const ROOT: Self = Self { first: 0, depth: 0 };
 
@@ -75,7 +78,7 @@ impl Table {
         Self(entries.into_boxed_slice())
     }
 
-    pub(crate) fn entries(&self) -> &[(Code, Hash)] {
+    pub(crate) fn entries(&self) -> &Entries {
         &self.0
     }
 
@@ -101,7 +104,7 @@ impl Table {
     }
 }
 
-fn hash_of<H: Hasher>(entries: &[(Code, Hash)], at: Position) -> Hash {
+fn hash_of<H: Hasher>(entries: &Entries, at: Position) -> Hash {
     match entries.first() {
         None => Hash::ZERO,
         Some((code, hash)) if *code == at.code() => *hash,
@@ -113,29 +116,29 @@ fn hash_of<H: Hasher>(entries: &[(Code, Hash)], at: Position) -> Hash {
     }
 }
 
-fn split(entries: &[(Code, Hash)], right: Position) -> (&[(Code, Hash)], &[(Code, Hash)]) {
+fn split(entries: &Entries, right: Position) -> (&Entries, &Entries) {
     entries.split_at(entries.partition_point(|entry| entry.0 < right.code()))
 }
 
 /// Plans the table that `old` becomes when the `leaves`, sorted, are written; appends its entries, gives its root.
-pub(crate) fn plan_table<H: Hasher>(
+pub(crate) fn plan_table<'a, H: Hasher>(
     plan: &mut Plan<H>,
-    entries: &mut Vec<(Code, Ref)>,
-    old: &[(Code, Hash)],
-    leaves: &[(u8, Ref)],
-) -> Ref {
+    entries: &mut Vec<(Code, Ref<'a>)>,
+    old: &'a Entries,
+    leaves: &[(u8, Ref<'a>)],
+) -> Ref<'a> {
     Planner { plan, entries }.visit(Position::ROOT, old, leaves, true)
 }
 
-struct Planner<'a, H> {
-    plan: &'a mut Plan<H>,
-    entries: &'a mut Vec<(Code, Ref)>,
+struct Planner<'p, 'a, H> {
+    plan: &'p mut Plan<H>,
+    entries: &'p mut Vec<(Code, Ref<'a>)>,
 }
 
-impl<H: Hasher> Planner<'_, H> {
-    fn visit(&mut self, at: Position, old: &[(Code, Hash)], leaves: &[(u8, Ref)], keep: bool) -> Ref {
+impl<'a, H: Hasher> Planner<'_, 'a, H> {
+    fn visit(&mut self, at: Position, old: &'a Entries, leaves: &[(u8, Ref<'a>)], keep: bool) -> Ref<'a> {
         let (own, old_below) = match old.split_first() {
-            Some((entry, below)) if entry.0 == at.code() => (Some(entry.1), below),
+            Some((entry, below)) if entry.0 == at.code() => (Some(&entry.1), below),
             _ => (None, old),
         };
         if leaves.is_empty() {
@@ -143,7 +146,7 @@ impl<H: Hasher> Planner<'_, H> {
                 return Ref::EMPTY;
             }
             if let Some(hash) = own {
-                self.entries.extend(old.iter().map(|(code, hash)| (*code, Ref::Known(*hash))));
+                self.entries.extend(old.iter().map(|(code, hash)| (*code, Ref::Known(hash))));
                 return Ref::Known(hash);
             }
         }
@@ -158,14 +161,14 @@ impl<H: Hasher> Planner<'_, H> {
         hash
     }
 
-    fn visit_children(&mut self, at: Position, old: &[(Code, Hash)], leaves: &[(u8, Ref)]) -> Ref {
+    fn visit_children(&mut self, at: Position, old: &'a Entries, leaves: &[(u8, Ref<'a>)]) -> Ref<'a> {
         let [left, right] = at.children();
         let (old_left, old_right) = split(old, right);
         let (leaves_left, leaves_right) =
             leaves.split_at(leaves.partition_point(|(sub, _)| *sub < right.first));
-        let both = !(old_left.is_empty() && leaves_left.is_empty())
-            && !(old_right.is_empty() && leaves_right.is_empty());
-        let keep = both || left.is_leaf();
+        let lone =
+            old_left.is_empty() && leaves_left.is_empty() || old_right.is_empty() && leaves_right.is_empty();
+        let keep = !lone || left.is_leaf();
         let left = self.visit(left, old_left, leaves_left, keep);
         let right = self.visit(right, old_right, leaves_right, keep);
         self.plan.inner(left, right)
@@ -182,7 +185,7 @@ mod tests {
     fn write(table: &Table, leaves: &BTreeMap<u8, Value>) -> (Table, usize) {
         let mut plan = Plan::<Blake2b>::new();
         let mut entries = Vec::new();
-        let leaves = leaves.iter().map(|(sub, value)| (*sub, plan.leaf(*value))).collect::<Vec<_>>();
+        let leaves = leaves.iter().map(|(sub, value)| (*sub, plan.leaf(value))).collect::<Vec<_>>();
         plan_table(&mut plan, &mut entries, table.entries(), &leaves);
         plan.run();
         let table = Table::new(entries.into_iter().map(|(code, hash)| (code, plan.resolve(hash))).collect());

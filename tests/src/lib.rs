@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
+//!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
@@ -11,4 +12,5 @@
 pub mod blocks;
 pub mod fixtures;
 pub mod ratios;
+pub mod sim;
 pub mod vectors;

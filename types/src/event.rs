@@ -10,14 +10,77 @@ use core::fmt;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A block got its final hash.
-    Sealed {
+    /// The pool accepted a transaction.
+    Added {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+        /// Whether it can be executed now; if not, it is queued.
+        pending: bool,
+    },
+    /// A queued transaction can be executed now.
+    Promoted {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+    },
+    /// A pending transaction cannot be executed any more, for the time being: a nonce before it is missing, or its
+    /// sender cannot pay for it.
+    Demoted {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+    },
+    /// The sender replaced a transaction by another one of the same nonce. The old one has ended.
+    Replaced {
+        /// The hash of the old one.
+        hash: B256,
+        /// Who signed both.
+        sender: Address,
+        /// The hash of the new one.
+        by: B256,
+    },
+    /// A full pool gave up a transaction to make room. It has ended.
+    Evicted {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+    },
+    /// A transaction stayed longer than the pool keeps one. It has ended.
+    Expired {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+    },
+    /// A transaction is part of a sealed block.
+    Bundled {
+        /// Its hash.
+        hash: B256,
         /// The block.
         block: BlockId,
-        /// How many transactions it holds.
-        transactions: usize,
     },
-    /// A transaction was given up and will not come back by itself.
+    /// A transaction came back from a block that will never be applied.
+    Returned {
+        /// Its hash.
+        hash: B256,
+        /// Who signed it.
+        sender: Address,
+        /// How many blocks were abandoned with it so far; above zero it is a suspect, and waits behind the others.
+        attempts: u32,
+    },
+    /// A transaction is final: it will never change again.
+    Final {
+        /// Its hash.
+        hash: B256,
+        /// The block.
+        block: BlockId,
+    },
+    /// A transaction was given up and will not come back by itself. It has ended.
     Dropped {
         /// Its hash.
         hash: B256,
@@ -26,6 +89,169 @@ pub enum Event {
         /// Why.
         reason: Reason,
     },
+    /// A block got its final hash and entered the queue.
+    Sealed {
+        /// The block.
+        block: BlockId,
+        /// How many transactions it holds.
+        transactions: usize,
+    },
+    /// The submission window is open. Once per window.
+    Window {
+        /// Bundles that wait.
+        queued: usize,
+        /// Bundles that are submitted or guaranteed.
+        inflight: usize,
+        /// Bundles that are submitted; only these keep a core.
+        submitted: usize,
+        /// Whether one of those that wait can be sent.
+        can_submit: bool,
+    },
+    /// A version of a bundle is about to be sent.
+    Submitted {
+        /// The block.
+        block: BlockId,
+        /// The version.
+        version: u32,
+        /// The core.
+        core: u16,
+    },
+    /// A version of a bundle stands in a block; its core is free again.
+    Guaranteed {
+        /// The block.
+        block: BlockId,
+        /// The version.
+        version: u32,
+    },
+    /// Another version of a bundle was guaranteed too. Harmless, and counted.
+    DuplicateGuarantee {
+        /// The block.
+        block: BlockId,
+    },
+    /// The service applied a block.
+    Accumulated {
+        /// The block.
+        block: BlockId,
+    },
+    /// A block is applied in a final block of JAM.
+    Finalized {
+        /// The block.
+        block: BlockId,
+    },
+    /// The guarantee of a bundle did not come in time.
+    GuaranteeTimeout {
+        /// The block.
+        block: BlockId,
+        /// The version.
+        version: u32,
+    },
+    /// The anchor of a bundle that should be sent again is getting too old; it gets a new version.
+    AnchorStale {
+        /// The block.
+        block: BlockId,
+    },
+    /// A bundle that was guaranteed or abandoned waits again.
+    Requeued {
+        /// The block.
+        block: BlockId,
+        /// The version that will be sent.
+        version: u32,
+    },
+    /// A bundle failed too often, or stands on one that did.
+    Abandoned {
+        /// The block.
+        block: BlockId,
+    },
+    /// A bundle is dead; its transactions go back to the pool.
+    Released {
+        /// The block.
+        block: BlockId,
+    },
+    /// The service's head was not built here. Building stops.
+    ForeignHead {
+        /// The head.
+        head: BlockId,
+    },
+}
+
+impl fmt::Display for Event {
+    /// The log line. Those of the queue keep the words that operators know.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Window { queued, inflight, submitted, can_submit } => write!(
+                f,
+                "Queue Runner: In submission window queued={queued} inflightMapSize={inflight} \
+                 effectiveInflight={submitted} canSubmit={can_submit}"
+            ),
+            Self::Submitted { block, version, core } => {
+                queue_line(f, "Marked submitted", block)?;
+                write!(f, " blockNumber={} version={version} core={core}", block.number)
+            }
+            Self::Guaranteed { block, version } => {
+                queue_line(f, "Marked guaranteed", block)?;
+                write!(f, " version={version} (core now free!)")
+            }
+            Self::Accumulated { block } => {
+                queue_line(f, "Marked accumulated", block)?;
+                f.write_str(" (cleanup)")
+            }
+            Self::GuaranteeTimeout { block, version } => {
+                queue_line(f, "Timeout detected - will requeue", block)?;
+                write!(f, " version={version}")
+            }
+            Self::AnchorStale { block } => write!(
+                f,
+                "Queue Runner: Bundle anchor getting stale, will rebuild bundleID={}",
+                block.bundle_name()
+            ),
+            Self::Requeued { block, version } => {
+                queue_line(f, "Requeued", block)?;
+                write!(f, " version={version}")
+            }
+            Self::DuplicateGuarantee { block } => queue_line(f, "Another version guaranteed too", block),
+            Self::Finalized { block } => queue_line(f, "Marked finalized", block),
+            Self::Abandoned { block } => queue_line(f, "Abandoned", block),
+            Self::Released { block } => queue_line(f, "Released", block),
+            Self::ForeignHead { head } => {
+                write!(f, "Queue: The service's head {head} was not built here; building stops")
+            }
+            Self::Sealed { block, transactions } => {
+                queue_line(f, "Sealed", block)?;
+                write!(f, " blockNumber={} transactions={transactions}", block.number)
+            }
+            Self::Added { hash, sender, pending } => {
+                write!(f, "Pool: Added tx={hash} sender={sender} pending={pending}")
+            }
+            Self::Promoted { hash, .. } => write!(f, "Pool: Promoted tx={hash}"),
+            Self::Demoted { hash, .. } => write!(f, "Pool: Demoted tx={hash}"),
+            Self::Replaced { hash, by, .. } => write!(f, "Pool: Replaced tx={hash} by={by}"),
+            Self::Evicted { hash, .. } => write!(f, "Pool: Evicted tx={hash}"),
+            Self::Expired { hash, .. } => write!(f, "Pool: Expired tx={hash}"),
+            Self::Bundled { hash, block } => write!(f, "Pool: Bundled tx={hash} block={block}"),
+            Self::Returned { hash, attempts, .. } => {
+                write!(f, "Pool: Returned tx={hash} attempts={attempts}")
+            }
+            Self::Final { hash, block } => write!(f, "Pool: Final tx={hash} block={block}"),
+            Self::Dropped { hash, reason, .. } => write!(f, "Pool: Dropped tx={hash} reason={reason}"),
+        }
+    }
+}
+
+fn queue_line(f: &mut fmt::Formatter<'_>, what: &str, block: &BlockId) -> fmt::Result {
+    write!(f, "Queue: {what} bundleID={}", block.bundle_name())
+}
+
+impl Event {
+    /// The transaction that ended with this event without becoming final, and why.
+    pub fn ended(&self) -> Option<(B256, Reason)> {
+        match self {
+            Self::Replaced { hash, by, .. } => Some((*hash, Reason::Replaced { by: *by })),
+            Self::Evicted { hash, .. } => Some((*hash, Reason::Evicted)),
+            Self::Expired { hash, .. } => Some((*hash, Reason::Expired)),
+            Self::Dropped { hash, reason, .. } => Some((*hash, reason.clone())),
+            _ => None,
+        }
+    }
 }
 
 /// Why something that was accepted did not go on. RPC shows it to the user.
@@ -34,6 +260,8 @@ pub enum Event {
 pub enum Reason {
     /// It stayed longer than the pool keeps a transaction.
     Expired,
+    /// The pool was full and others paid more.
+    Evicted,
     /// The sender's nonce went past it: another transaction took its place on the chain.
     NonceTooLow,
     /// The sender replaced it.
@@ -41,11 +269,18 @@ pub enum Reason {
         /// The transaction that stands in its place.
         by: B256,
     },
-    /// It can never be executed, whatever comes before it.
+    /// Block after block with it was refused, at last with it alone.
+    Poisonous {
+        /// How many blocks were abandoned with it.
+        attempts: u32,
+    },
+    /// It can never be executed.
     Invalid {
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
+    /// The operator removed it.
+    Flushed,
     /// No block is large enough for it, not even one of its own.
     DoesNotFit {
         /// What it has too much of.
@@ -57,10 +292,59 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired => f.write_str("expired: it stayed longer than the pool keeps a transaction"),
+            Self::Evicted => f.write_str("evicted: the pool was full and others paid more"),
             Self::NonceTooLow => f.write_str("nonce too low: another transaction took this nonce"),
             Self::Replaced { by } => write!(f, "replaced by {by}"),
+            Self::Poisonous { attempts } => {
+                write!(
+                    f,
+                    "poisonous: validators refused {attempts} blocks with it, the last ones with it alone"
+                )
+            }
             Self::Invalid { why } => write!(f, "invalid: {why}"),
+            Self::Flushed => f.write_str("flushed: the operator removed it"),
             Self::DoesNotFit { why } => write!(f, "does not fit into any block: {why}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_the_queue_keep_the_words_that_operators_know() {
+        let block = BlockId::new(7, B256::ZERO);
+        let lines = [
+            Event::Window { queued: 3, inflight: 2, submitted: 1, can_submit: true },
+            Event::Submitted { block, version: 1, core: 0 },
+            Event::Guaranteed { block, version: 1 },
+            Event::Accumulated { block },
+            Event::GuaranteeTimeout { block, version: 1 },
+            Event::AnchorStale { block },
+        ];
+        let expected = [
+            "Queue Runner: In submission window queued=3 inflightMapSize=2 effectiveInflight=1 canSubmit=true",
+            "Queue: Marked submitted bundleID=B-7 blockNumber=7 version=1 core=0",
+            "Queue: Marked guaranteed bundleID=B-7 version=1 (core now free!)",
+            "Queue: Marked accumulated bundleID=B-7 (cleanup)",
+            "Queue: Timeout detected - will requeue bundleID=B-7 version=1",
+            "Queue Runner: Bundle anchor getting stale, will rebuild bundleID=B-7",
+        ];
+        assert_eq!(lines.map(|line| line.to_string()), expected);
+    }
+
+    #[test]
+    fn what_ended_says_why() {
+        let (hash, sender, by) = (B256::repeat_byte(1), Address::repeat_byte(2), B256::repeat_byte(3));
+        let why = |event: Event| event.ended().map(|(hash, reason)| (hash, reason.to_string()));
+        assert_eq!(
+            why(Event::Replaced { hash, sender, by }),
+            Some((hash, format!("replaced by 0x{}", "03".repeat(32))))
+        );
+        assert_eq!(why(Event::Dropped { hash, sender, reason: Reason::Flushed }).unwrap().0, hash);
+        assert!(why(Event::Expired { hash, sender }).unwrap().1.starts_with("expired"));
+        assert!(why(Event::Evicted { hash, sender }).unwrap().1.starts_with("evicted"));
+        assert_eq!(why(Event::Added { hash, sender, pending: true }), None);
     }
 }

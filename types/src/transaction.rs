@@ -17,6 +17,7 @@ struct Inner {
     signed: Recovered<TxEnvelope>,
     hash: B256,
     encoded: Bytes,
+    authorities: Box<[Address]>,
 }
 
 impl Transaction {
@@ -28,8 +29,18 @@ impl Transaction {
 
     /// From a recovered transaction and the bytes it was decoded from, which the caller already has.
     pub fn from_parts(signed: Recovered<TxEnvelope>, encoded: Bytes) -> Self {
+        Self::with_authorities(signed, encoded, Vec::new())
+    }
+
+    /// Like [`from_parts`](Self::from_parts), with the accounts that signed its EIP-7702 authorizations: recovering
+    /// them costs as much as recovering the sender, so whoever did it says what came out.
+    pub fn with_authorities(
+        signed: Recovered<TxEnvelope>,
+        encoded: Bytes,
+        authorities: impl Into<Box<[Address]>>,
+    ) -> Self {
         let hash = *signed.tx_hash();
-        Self(Arc::new(Inner { signed, hash, encoded }))
+        Self(Arc::new(Inner { signed, hash, encoded, authorities: authorities.into() }))
     }
 
     /// keccak-256 of the encoded transaction.
@@ -45,6 +56,11 @@ impl Transaction {
     /// The EIP-2718 bytes, as they travel.
     pub fn encoded(&self) -> &Bytes {
         &self.0.encoded
+    }
+
+    /// Who signed its EIP-7702 authorizations, as far as they were recovered; each once.
+    pub fn authorities(&self) -> &[Address] {
+        &self.0.authorities
     }
 
     /// The transaction with its signer, as alloy knows it.

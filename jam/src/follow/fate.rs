@@ -91,8 +91,14 @@ impl Book {
         }
     }
 
-    /// What a block did is final now. Blocks are settled in order.
-    pub(super) fn settle(&mut self, block: HeaderHash, height: u64, fates: &[(PackageHash, Fate)]) {
+    /// What a block did is final now. Blocks are settled in order. Gives the packages that are forgotten instead.
+    pub(super) fn settle(
+        &mut self,
+        block: HeaderHash,
+        height: u64,
+        fates: &[(PackageHash, Fate)],
+    ) -> Vec<PackageHash> {
+        let mut forgotten = Vec::new();
         self.forget(block, fates);
         self.settled.extend(fates.iter().map(|(package, fate)| (*package, (*fate, height))));
         self.by_height.push_back((height, fates.iter().map(|(package, _)| *package).collect()));
@@ -102,9 +108,11 @@ impl Book {
             for package in packages {
                 if self.settled.get(&package).is_some_and(|(_, at)| *at == oldest) {
                     self.settled.remove(&package);
+                    forgotten.push(package);
                 }
             }
         }
+        forgotten
     }
 
     /// What became of a package on the branch whose unfinalized blocks are `branch`.

@@ -1,12 +1,8 @@
 //! Which block is final: more than two thirds of the validators say so.
 
 use super::{Follower, Update, node::Node};
-use crate::{Ed25519Key, HeaderHash, PackageHash, Params, rules::epoch::ValidatorSet};
-use std::{
-    cmp::Reverse,
-    collections::{BTreeSet, HashMap},
-    sync::Arc,
-};
+use crate::{Ed25519Key, HeaderHash, Params, rules::epoch::ValidatorSet};
+use std::{cmp::Reverse, collections::HashMap, sync::Arc};
 
 /// How many validators named a block, with the slot that they say it has.
 type Counts = HashMap<(HeaderHash, u32), usize>;
@@ -69,7 +65,7 @@ impl Follower {
     pub(super) fn finalize(&mut self, update: &mut Update) {
         let Some(target) = self.highest_supported() else { return };
         for hash in self.branch(target).into_iter().rev() {
-            self.settle(hash, &mut update.changed);
+            self.settle(hash, update);
         }
         update.finalized_moved = true;
         for stale in self.orphans.until(self.finalized().slot) {
@@ -125,10 +121,12 @@ impl Follower {
     }
 
     /// Makes the next block final: everything that does not build on it goes.
-    fn settle(&mut self, hash: HeaderHash, changed: &mut BTreeSet<PackageHash>) {
+    fn settle(&mut self, hash: HeaderHash, update: &mut Update) {
         let Some(node) = self.nodes.get(&hash) else { return };
         let (height, fates) = (node.height, node.fates.clone());
-        self.book.settle(hash, height, &fates);
+        update.finalized.push((hash, node.accumulated.clone()));
+        let changed = &mut update.changed;
+        changed.extend(self.book.settle(hash, height, &fates));
         changed.extend(fates.iter().map(|(package, _)| *package));
         let old = self.finalized;
         let siblings = self.nodes.get(&old).map_or(vec![], |node| node.children.clone());

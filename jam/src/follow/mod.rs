@@ -53,11 +53,11 @@ use crate::{
     Block, Ed25519Key, Hash, HeaderHash, PackageHash, Params,
     codec::Encode,
     rules::{epoch::ValidatorSet, history::History},
-    state::RecentBlocks,
+    state::{PendingReport, RecentBlocks},
 };
 use fate::Book;
 use finality::Claims;
-use node::{Node, Rolling, Seen};
+use node::{Node, Rolling, Seen, Step};
 use orphans::Orphans;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
@@ -91,14 +91,20 @@ impl Follower {
             history: History::from(&start.recent),
             ready: Arc::new(start.ready),
         };
-        // Heights begin where the chain's own memory of accumulated packages ends, so that none is negative.
-        let height = start.accumulated.blocks.len() as u64;
+        let height = start.height;
         let mut book = Book::new(&start.accumulated, height, start.hash);
         let waiting = state.pending.iter().flatten().map(|pending| {
             (pending.report.package(), Fate::Reported { core: pending.report.core, block: start.hash })
         });
         book.settle(start.hash, height, &waiting.collect::<Vec<_>>());
-        let node = Node { parent: HeaderHash::ZERO, height, children: vec![], fates: vec![], state };
+        let node = Node {
+            parent: HeaderHash::ZERO,
+            height,
+            children: vec![],
+            fates: vec![],
+            accumulated: vec![],
+            state,
+        };
         Self {
             params,
             limits,
@@ -136,6 +142,16 @@ impl Follower {
     /// Whether a block is believed and at or above the finalized one.
     pub fn contains(&self, hash: HeaderHash) -> bool {
         self.nodes.contains_key(&hash)
+    }
+
+    /// The block before a block, as long as both are kept.
+    pub fn parent(&self, hash: HeaderHash) -> Option<HeaderHash> {
+        Some(self.nodes.get(&hash)?.parent).filter(|parent| self.contains(*parent))
+    }
+
+    /// The reports that a block accumulated, in order, as long as it is kept. Services see them in this order.
+    pub fn accumulated(&self, hash: HeaderHash) -> &[Arc<PendingReport>] {
+        self.nodes.get(&hash).map_or(&[], |node| &node.accumulated)
     }
 
     /// How much is kept: believed blocks, blocks that wait, packages remembered.
@@ -242,12 +258,12 @@ impl Follower {
         };
         let (branch, height) = (self.branch(parent), node.height + 1);
         let seen = Seen { book: &self.book, branch: &branch, height };
-        let (state, fates) = node.state.after(&self.params, hash, &block, &seen)?;
+        let Step { state, fates, accumulated } = node.state.after(&self.params, hash, &block, &seen)?;
         self.make_room(parent)?;
         self.book.note(hash, height, &fates);
         changed.extend(fates.iter().map(|(package, _)| *package));
         self.nodes.entry(parent).and_modify(|node| node.children.push(hash));
-        self.nodes.insert(hash, Node { parent, height, children: vec![], fates, state });
+        self.nodes.insert(hash, Node { parent, height, children: vec![], fates, accumulated, state });
         Ok(true)
     }
 
@@ -301,7 +317,21 @@ impl Follower {
             let fates = self.nodes.get(hash).map_or(&[][..], |node| &node.fates);
             update.changed.extend(fates.iter().map(|(package, _)| *package));
         }
+        update.cores.extend(self.changed_cores(self.best, hash));
         self.best = hash;
         update.best_moved = true;
+    }
+
+    /// The cores that are not kept busy by the same report after one block as after another.
+    fn changed_cores(&self, old: HeaderHash, new: HeaderHash) -> Vec<u16> {
+        let (Some(old), Some(new)) = (self.nodes.get(&old), self.nodes.get(&new)) else {
+            return (0..self.params.cores).collect();
+        };
+        let same = |a: &Option<Arc<PendingReport>>, b: &Option<Arc<PendingReport>>| match (a, b) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        let pairs = (0..).zip(old.state.pending.iter().zip(&new.state.pending));
+        pairs.filter(|(_, (a, b))| !same(a, b)).map(|(core, _)| core).collect()
     }
 }

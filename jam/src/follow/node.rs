@@ -27,6 +27,8 @@ pub(super) struct Node {
     pub(super) children: Vec<HeaderHash>,
     /// What the block did to packages.
     pub(super) fates: Vec<(PackageHash, Fate)>,
+    /// The reports that it accumulated, in order.
+    pub(super) accumulated: Vec<Arc<PendingReport>>,
     pub(super) state: Rolling,
 }
 
@@ -57,7 +59,7 @@ impl Rolling {
         hash: HeaderHash,
         block: &Block,
         seen: &Seen<'_>,
-    ) -> Result<(Self, Vec<(PackageHash, Fate)>), Refused> {
+    ) -> Result<Step, Refused> {
         let (header, extrinsic) = (&block.header, &block.extrinsic);
         if header.slot <= self.slot {
             return Err(Refused::Slot);
@@ -86,7 +88,22 @@ impl Rolling {
             Remembered { hash, state_root: None, beefy_root: None, reported: Arc::new(reported.packages()) },
         );
         let fates = fates(hash, &self.ready, &next.ready, &condemned, &availability, &reported, &accumulated);
-        Ok((next, fates))
+        let accumulated = self.reports_of(&accumulated, &availability);
+        Ok(Step { state: next, fates, accumulated })
+    }
+
+    /// The reports of packages that were just accumulated: they became available now, or waited for others.
+    fn reports_of(&self, packages: &[PackageHash], availability: &Availability) -> Vec<Arc<PendingReport>> {
+        let find = |package: &PackageHash| {
+            let now = availability.available.iter().find(|pending| pending.report.package() == *package);
+            let waited = || {
+                let ready =
+                    self.ready.slots.iter().flatten().find(|ready| ready.report.package() == *package)?;
+                Some(Arc::new(PendingReport { report: ready.report.clone(), slot: self.slot }))
+            };
+            now.cloned().or_else(waited)
+        };
+        packages.iter().filter_map(find).collect()
     }
 
     /// Moves to the block's slot: epoch and rotation.
@@ -155,6 +172,13 @@ impl Rolling {
         let already = |package: &PackageHash| seen.is_accumulated(package);
         accumulation::advance(params, ready, &already, &available, prior_slot, self.slot, gas).0.accumulated
     }
+}
+
+/// What a block came to.
+pub(super) struct Step {
+    pub(super) state: Rolling,
+    pub(super) fates: Vec<(PackageHash, Fate)>,
+    pub(super) accumulated: Vec<Arc<PendingReport>>,
 }
 
 /// What is known of packages on the branch that a block extends.

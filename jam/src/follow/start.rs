@@ -46,6 +46,7 @@ pub struct Start {
     pub hash: HeaderHash,
     /// Its slot.
     pub slot: u32,
+    pub(super) height: u64,
     pub(super) epoch: Epoch,
     pub(super) disputes: DisputeRecords,
     pub(super) pending: PendingReports,
@@ -73,6 +74,7 @@ impl Start {
         Ok(Self {
             hash,
             slot,
+            height: u64::from(params.epoch_slots),
             epoch,
             disputes: state_part(state, StateIndex::Disputes, params)?,
             pending: state_part(state, StateIndex::PendingReports, params)?,
@@ -80,6 +82,14 @@ impl Start {
             ready: state_part(state, StateIndex::ReadyQueue, params)?,
             accumulated: state_part(state, StateIndex::Accumulated, params)?,
         })
+    }
+
+    /// Counts heights from here on, so that they mean the same as before a restart. Without it they begin where the
+    /// chain's memory of accumulated packages ends, so that none is negative; a smaller height is not taken.
+    #[must_use]
+    pub fn at_height(mut self, height: u64) -> Self {
+        self.height = self.height.max(height);
+        self
     }
 
     /// A chain on which nothing has happened yet, except that `hash` began it. The log of accumulation outputs is
@@ -98,6 +108,7 @@ impl Start {
         Self {
             hash,
             slot: 0,
+            height: u64::from(params.epoch_slots),
             epoch,
             disputes,
             pending: PendingReports::none(params),

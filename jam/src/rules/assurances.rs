@@ -1,8 +1,8 @@
 //! Availability: counting a block's assurances (E_A).
 
 use crate::{
-    Assurance, HeaderHash, Params, Purpose, WorkReport, codec::Encode, hash::blake2b,
-    rules::epoch::ValidatorSet, state::PendingReport,
+    Assurance, Hash, HeaderHash, Params, Purpose, WorkReport, hash::blake2b, rules::epoch::ValidatorSet,
+    state::PendingReport,
 };
 use std::sync::Arc;
 
@@ -103,16 +103,13 @@ fn check_shape(
 }
 
 fn is_signed(assurance: &Assurance, validators: &ValidatorSet) -> bool {
-    let mut statement = assurance.anchor.encode();
-    statement.extend_from_slice(&assurance.bits);
-    let subject = blake2b(&[&statement]);
+    let subject = Assurance::subject(assurance.anchor, &assurance.bits);
     validators.verifies(assurance.validator, Purpose::Available, subject, &assurance.signature)
 }
 
 impl Assurance {
-    /// An assurance as a validator makes it.
-    pub fn sign(secret: &crate::Ed25519Secret, validator: u16, anchor: HeaderHash, bits: Vec<u8>) -> Self {
-        let subject = blake2b(&[anchor.as_slice(), &bits]);
-        Self { anchor, signature: secret.sign(Purpose::Available, subject), bits, validator }
+    /// What a validator signs.
+    pub fn subject(anchor: HeaderHash, bits: &[u8]) -> Hash {
+        blake2b(&[anchor.as_slice(), bits])
     }
 }

@@ -1,9 +1,9 @@
 //! Blocks that a follower believes, made by one who holds all validators' keys.
 
-use super::{Sample, Source};
+use super::{Sample, Signer, Source};
 use crate::{
-    Assurance, Block, Ed25519Secret, Extrinsic, Guarantee, Hash, Header, HeaderHash, PackageHash, Params,
-    Purpose, RefineContext, WorkReport,
+    Assurance, Block, Extrinsic, Guarantee, Hash, Header, HeaderHash, PackageHash, Params, Purpose,
+    RefineContext, WorkReport,
     block::{EpochKeys, EpochMark, UnsealedHeader, ValidatorSignature},
     follow::{ChainView, Start},
     hash::blake2b,
@@ -28,24 +28,30 @@ pub struct Body {
 #[derive(Clone, Debug)]
 pub struct Author {
     params: Params,
-    secrets: Vec<Ed25519Secret>,
+    secrets: Vec<Signer>,
 }
 
 impl Author {
     /// For a chain with these parameters.
     pub fn new(params: Params) -> Self {
-        let secrets = (0..u32::from(params.validators)).map(Ed25519Secret::trivial).collect();
+        let secrets = (0..u32::from(params.validators)).map(Signer::real).collect();
+        Self { params, secrets }
+    }
+
+    /// The same with simulated keys, which must be [allowed](super::allow_simulated_keys).
+    pub fn simulated(params: Params) -> Self {
+        let secrets = (0..u32::from(params.validators)).map(Signer::simulated).collect();
         Self { params, secrets }
     }
 
     /// The validators' keys.
-    pub fn secrets(&self) -> &[Ed25519Secret] {
+    pub fn secrets(&self) -> &[Signer] {
         &self.secrets
     }
 
     /// Where the chain begins.
     pub fn start(&self) -> Start {
-        let set = ValidatorSet::new(self.secrets.iter().map(Ed25519Secret::public).collect());
+        let set = ValidatorSet::new(self.secrets.iter().map(Signer::public).collect());
         let epoch = Epoch {
             number: 0,
             current: set.clone(),
@@ -117,13 +123,19 @@ impl Author {
         if available.is_empty() {
             return vec![];
         }
-        let sign = |(validator, secret)| Assurance::sign(secret, validator, parent, bits.clone());
+        let subject = Assurance::subject(parent, &bits);
+        let sign = |(validator, secret): (u16, &Signer)| Assurance {
+            anchor: parent,
+            bits: bits.clone(),
+            validator,
+            signature: secret.sign(Purpose::Available, subject),
+        };
         (0..).zip(&self.secrets).map(sign).collect()
     }
 
     fn header(&self, view: &ChainView<'_>, parent: HeaderHash, slot: u32, salt: u64) -> Header {
         let new_epoch = self.params.epoch_of(slot) > self.params.epoch_of(view.head().slot);
-        let keys = |secret: &Ed25519Secret| EpochKeys { bandersnatch: Hash::ZERO, ed25519: secret.public() };
+        let keys = |secret: &Signer| EpochKeys { bandersnatch: Hash::ZERO, ed25519: secret.public() };
         let mark = || EpochMark {
             entropy: blake2b(&[b"entropy", parent.as_slice()]),
             tickets_entropy: blake2b(&[b"tickets", parent.as_slice()]),

@@ -4,8 +4,11 @@
 //! signatures. The same seed gives the same values for ever.
 
 mod author;
+mod simulated;
 
 pub use author::{Author, Body};
+pub use simulated::{Signer, allow_simulated_keys};
+pub(crate) use simulated::{is_simulated, simulated_signature};
 
 use crate::{
     ImportRoot, ImportSpec, Params, WorkError, WorkResult,

@@ -12,7 +12,10 @@ use crate::{
     values::Values,
 };
 use alloc::vec::Vec;
-use alloy_primitives::{Address, B256, KECCAK256_EMPTY, U256, map::AddressMap};
+use alloy_primitives::{
+    Address, B256, KECCAK256_EMPTY, U256,
+    map::{AddressMap, Entry},
+};
 use core::cell::RefCell;
 use revm::{
     Database, DatabaseCommit, DatabaseRef,
@@ -143,10 +146,10 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
             return Ok(Bytecode::default());
         }
         let memory = &mut *self.memory.borrow_mut();
-        if !memory.codes.contains_key(&hash) {
+        if let Entry::Vacant(vacant) = memory.codes.entry(hash) {
             let code = self.codes.code(&hash).map_err(EvmError::Codes)?.ok_or(EvmError::CodeMissing(hash))?;
             let bytecode = Bytecode::new_raw_checked(code).map_err(|_| EvmError::CodeInvalid(hash))?;
-            memory.codes.insert(hash, Code { bytecode, touched: false, created: false });
+            vacant.insert(Code { bytecode, touched: false, created: false });
         }
         memory.touch_code(hash);
         Ok(memory.codes[&hash].bytecode.clone())

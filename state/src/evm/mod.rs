@@ -5,9 +5,11 @@
 //! and write the same values.
 //!
 //! ```text
-//!   evm.transact_commit(tx)                                  kept: what it touched stays touched
-//!   mark = evm.db().checkpoint(); ..; evm.db_mut().rollback(mark)   skipped: it touched nothing
-//!   evm.db().changes() -> writes, touched keys, codes
+//!   mark = db.checkpoint()
+//!   evm.transact_commit(tx)    kept: what it touched stays touched
+//!   db.rollback(mark)          skipped: it touched nothing
+//!   ..
+//!   db.changes()               writes, touched keys, codes
 //! ```
 //!
 //! What counts as touched, and is what a witness covers:

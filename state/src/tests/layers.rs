@@ -60,6 +60,14 @@ proptest! {
 }
 
 #[test]
+fn states_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<TestLayer>();
+    shared::<crate::PartialTree>();
+    shared::<crate::Witness>();
+}
+
+#[test]
 fn dropping_a_layer_frees_what_is_its_alone() {
     let values = Arc::new(MemoryValues::default());
     let parent = Layer::<_, Blake2b>::new(values.clone(), Tree::default(), 0)

@@ -3,6 +3,7 @@
 #[cfg(feature = "revm")]
 mod evm;
 mod forgery;
+mod hostile;
 mod layers;
 mod random;
 mod reference;

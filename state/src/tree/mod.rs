@@ -51,6 +51,8 @@ impl Link {
     pub(crate) const EMPTY: Self = Self { hash: Hash::ZERO, node: Node::Empty };
 }
 
+static NOTHING: Link = Link::EMPTY;
+
 /// Where the path of a stem ends.
 pub(crate) enum End<'a> {
     /// At nothing, or at another stem: there is no such stem.

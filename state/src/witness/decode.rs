@@ -73,9 +73,7 @@ impl Witness {
 fn tokens(bytes: &mut Bytes<'_>) -> Result<Vec<Token>, Malformed> {
     let n = bytes.length()?;
     let packed = bytes.take(n.div_ceil(4))?;
-    if n % 4 > 0 && packed.last().is_some_and(|last| last >> (n % 4 * 2) != 0) {
-        return Err(Malformed::Padding);
-    }
+    padded(packed, n % 4 * 2)?;
     let token = |i: usize| match packed[i / 4] >> (i % 4 * 2) & 3 {
         0 => Token::Empty,
         1 => Token::Hash,
@@ -89,6 +87,15 @@ fn hashes(bytes: &mut Bytes<'_>) -> Result<Vec<Hash>, Malformed> {
     let m = bytes.length()?;
     let (hashes, _) = bytes.take(m.checked_mul(32).ok_or(Malformed::Short)?)?.as_chunks::<32>();
     hashes.iter().map(|hash| nonzero(*hash)).collect()
+}
+
+/// Checks that the last byte is zero from bit `n` of all on.
+fn padded(bytes: &[u8], n: usize) -> Result<(), Malformed> {
+    let used = n % 8;
+    match bytes.last() {
+        Some(last) if used > 0 && last >> used != 0 => Err(Malformed::Padding),
+        _ => Ok(()),
+    }
 }
 
 fn nonzero(hash: [u8; 32]) -> Result<Hash, Malformed> {
@@ -198,9 +205,7 @@ impl<'a> Bytes<'a> {
 
     fn bits(&mut self, n: usize) -> Result<Bits<'a>, Malformed> {
         let bytes = self.take(n.div_ceil(8))?;
-        if n % 8 > 0 && bytes.last().is_some_and(|last| last >> (n % 8) != 0) {
-            return Err(Malformed::Padding);
-        }
+        padded(bytes, n)?;
         Ok(Bits(bytes))
     }
 }

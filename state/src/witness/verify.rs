@@ -17,7 +17,7 @@ use alloc::{sync::Arc, vec, vec::Vec};
 use core::ops::Range;
 
 /// Hashes that are computed together.
-const PORTION: usize = 4096;
+const PORTION: usize = 1024;
 
 /// Why a witness proves nothing about a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,19 +102,34 @@ struct Hashes {
 }
 
 /// The stack machine that computes them, some at a time.
-struct Hashing<H> {
+struct Hashing<'a, H> {
     plan: Plan<H>,
-    stack: Vec<Ref>,
+    stack: Vec<Held<'a>>,
     /// What the current portion will add to the result.
-    forks: Vec<Ref>,
-    entries: Vec<(Code, Ref)>,
+    forks: Vec<Ref<'a>>,
+    entries: Vec<(Code, Ref<'a>)>,
     tables: Vec<Range<usize>>,
-    leaves: Vec<(u8, Ref)>,
+    leaves: Vec<(u8, Ref<'a>)>,
     done: Hashes,
 }
 
-impl<H: Hasher> Hashing<H> {
-    fn of(witness: &Witness) -> Hashes {
+/// A node on the stack, of the current portion or of an earlier one.
+enum Held<'a> {
+    Planned(Ref<'a>),
+    Done(Hash),
+}
+
+impl Held<'_> {
+    fn hash(&self) -> Ref<'_> {
+        match self {
+            Self::Planned(hash) => *hash,
+            Self::Done(hash) => Ref::Known(hash),
+        }
+    }
+}
+
+impl<'a, H: Hasher> Hashing<'a, H> {
+    fn of(witness: &'a Witness) -> Hashes {
         let mut hashing = Self {
             plan: Plan::new(),
             stack: vec![],
@@ -129,40 +144,43 @@ impl<H: Hasher> Hashing<H> {
         for token in witness.tokens.iter().rev() {
             let hash = match token {
                 Token::Empty => Ref::EMPTY,
-                Token::Hash => Ref::Known(*hashes.next().expect(ONE_EACH)),
+                Token::Hash => Ref::Known(hashes.next().expect(ONE_EACH)),
                 Token::Stem => hashing.stem(stems.next().expect(ONE_EACH)),
                 Token::Internal => hashing.internal(),
             };
-            hashing.stack.push(hash);
+            hashing.stack.push(Held::Planned(hash));
             if hashing.plan.len() >= PORTION {
                 hashing.flush();
             }
         }
         hashing.flush();
-        let Some(Ref::Known(root)) = hashing.stack.pop() else { unreachable!("{PREORDER}") };
-        Hashes { root, ..hashing.done }
+        let top = hashing.stack.pop().expect(PREORDER);
+        Hashes { root: hashing.plan.resolve(top.hash()), ..hashing.done }
     }
 
-    fn stem(&mut self, proof: &StemProof) -> Ref {
-        let (values, rest) = match &proof.opening {
-            Opening::Sealed(root) => (&[][..], &[(Position::ROOT.code(), *root)][..]),
-            Opening::Open { values, rest, .. } => (&values[..], &rest[..]),
-        };
-        self.leaves.clear();
-        self.leaves.extend(values.iter().map(|(sub, value)| (*sub, self.plan.leaf(*value))));
+    fn stem(&mut self, proof: &'a StemProof) -> Ref<'a> {
         let start = self.entries.len();
-        let root = plan_table(&mut self.plan, &mut self.entries, rest, &self.leaves);
+        let root = match &proof.opening {
+            Opening::Sealed(root) => {
+                self.entries.push((Position::ROOT.code(), Ref::Known(root)));
+                Ref::Known(root)
+            }
+            Opening::Open { values, rest, .. } => {
+                self.leaves.clear();
+                self.leaves.extend(values.iter().map(|(sub, value)| (*sub, self.plan.leaf(value))));
+                plan_table(&mut self.plan, &mut self.entries, rest, &self.leaves)
+            }
+        };
         self.tables.push(start..self.entries.len());
         let hash = self.plan.stem(&proof.stem, root);
         self.forks.push(hash);
         hash
     }
 
-    fn internal(&mut self) -> Ref {
+    fn internal(&mut self) -> Ref<'a> {
         let [left, right] = [self.stack.pop().expect(PREORDER), self.stack.pop().expect(PREORDER)];
-        let hash = self.plan.inner(left, right);
-        let empty = |side| matches!(side, Ref::Known(Hash::ZERO));
-        if !empty(left) && !empty(right) {
+        let hash = self.plan.inner(left.hash(), right.hash());
+        if !left.hash().is_empty() && !right.hash().is_empty() {
             self.forks.push(hash);
         }
         hash
@@ -172,7 +190,7 @@ impl<H: Hasher> Hashing<H> {
     fn flush(&mut self) {
         let plan = &mut self.plan;
         plan.run();
-        self.stack.iter_mut().for_each(|hash| *hash = Ref::Known(plan.resolve(*hash)));
+        self.stack.iter_mut().for_each(|held| *held = Held::Done(plan.resolve(held.hash())));
         self.done.forks.extend(self.forks.drain(..).map(|hash| plan.resolve(hash)));
         let entries =
             |range: Range<usize>| self.entries[range].iter().map(|(code, hash)| (*code, plan.resolve(*hash)));

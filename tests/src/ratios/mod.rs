@@ -5,7 +5,9 @@
 
 mod block;
 mod follow;
+mod queue;
 mod state;
+mod txpool;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -22,7 +24,10 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS, state::RATIOS, block::RATIOS].into_iter().flatten().collect()
+    [block::RATIOS, follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The CPU time that this process has used so far.

@@ -4,5 +4,6 @@
 
 mod blocks;
 mod purity;
+mod sim;
 mod traces;
 mod vectors;

@@ -63,7 +63,7 @@ impl Recorder {
     }
 
     fn entries(&self) -> Entries {
-        let keys = |secret: &jam::Ed25519Secret| ValidatorKeys {
+        let keys = |secret: &jam::sample::Signer| ValidatorKeys {
             bandersnatch: Hash::ZERO,
             ed25519: secret.public(),
             bls: Default::default(),

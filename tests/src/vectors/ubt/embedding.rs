@@ -37,22 +37,22 @@ fn keys(version: &str, hash: &str, entry: &Json) -> Verdict {
 
 fn keys_with<H: Hasher>(entry: &Json) -> Verdict {
     let keys = AccountKeys::<H>::new(Address::from(array(&entry["address"])?));
-    same("basic data", keys.basic_data(), key(&entry["basic_data"])?)?;
-    same("code hash", keys.code_hash(), key(&entry["code_hash"])?)?;
+    same("basic data", &keys.basic_data(), &key(&entry["basic_data"])?)?;
+    same("code hash", &keys.code_hash(), &key(&entry["code_hash"])?)?;
     for slot in list(entry, "slots") {
         let number = text(slot, "slot").parse::<U256>().map_err(|e| e.to_string())?;
-        same(&format!("slot {number}"), keys.slot(number), key(&slot["key"])?)?;
+        same(&format!("slot {number}"), &keys.slot(number), &key(&slot["key"])?)?;
     }
     for chunk in list(entry, "chunks") {
         let index = number(&chunk["chunk"])?;
-        same(&format!("chunk {index}"), keys.chunk(index), key(&chunk["key"])?)?;
+        same(&format!("chunk {index}"), &keys.chunk(index), &key(&chunk["key"])?)?;
     }
     Ok(())
 }
 
 fn chunks(entry: &Json) -> Verdict {
     let expected = list(entry, "chunks").map(hash).collect::<Result<Vec<_>, _>>()?;
-    same("chunks", chunkify(&bytes(&entry["code"])?), expected)
+    same("chunks", &chunkify(&bytes(&entry["code"])?), &expected)
 }
 
 fn basic_data(entry: &Json) -> Verdict {
@@ -62,9 +62,9 @@ fn basic_data(entry: &Json) -> Verdict {
     };
     let data = BasicData::new(number(&entry["code_size"])?, number(&entry["nonce"])?, balance)
         .map_err(|e| e.to_string())?;
-    same("version", data.version, number(&entry["version"])?)?;
-    same("value", data.encode(), hash(&entry["value"])?)?;
-    same("read back", BasicData::decode(&data.encode()), Ok(data))
+    same("version", &data.version, &number(&entry["version"])?)?;
+    same("value", &data.encode(), &hash(&entry["value"])?)?;
+    same("read back", &BasicData::decode(&data.encode()), &Ok(data))
 }
 
 fn number<T: TryFrom<u64>>(json: &Json) -> Result<T, String> {

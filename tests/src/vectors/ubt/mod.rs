@@ -69,6 +69,6 @@ fn writes<'a>(pairs: impl Iterator<Item = &'a Json>) -> Result<Vec<(Key, Value)>
     pairs.map(|pair| Ok((key(&pair[0])?, hash(&pair[1])?))).collect()
 }
 
-fn same<T: PartialEq + Debug>(what: &str, got: T, expected: T) -> Verdict {
+fn same<T: PartialEq + Debug>(what: &str, got: &T, expected: &T) -> Verdict {
     if got == expected { Ok(()) } else { Err(format!("{what}: expected {expected:?}, got {got:?}")) }
 }

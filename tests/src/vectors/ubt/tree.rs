@@ -36,18 +36,18 @@ pub(super) fn cases(json: &Json) -> Cases {
 
 fn whole(profile: &str, case: &Json, root: &Json) -> Verdict {
     let roots = roots(profile, &writes(list(case, "ops"))?)?;
-    same("root", roots.at_once, hash(root)?)?;
-    same("root, key by key", *roots.after.last().unwrap_or(&Hash::ZERO), hash(root)?)
+    same("root", &roots.at_once, &hash(root)?)?;
+    same("root, key by key", roots.after.last().unwrap_or(&Hash::ZERO), &hash(root)?)
 }
 
 fn stepwise(profile: &str, sequence: &Json, expected: &Json) -> Verdict {
     let expected = expected.as_array().ok_or("no roots")?;
     let roots = roots(profile, &writes(list(sequence, "ops"))?)?;
-    same("number of roots", roots.after.len(), expected.len())?;
+    same("number of roots", &roots.after.len(), &expected.len())?;
     for (step, (root, expected)) in roots.after.iter().zip(expected).enumerate() {
-        same(&format!("root after step {step}"), *root, hash(expected)?)?;
+        same(&format!("root after step {step}"), root, &hash(expected)?)?;
     }
-    same("root, all at once", Some(&roots.at_once), roots.after.last())
+    same("root, all at once", &Some(&roots.at_once), &roots.after.last())
 }
 
 struct Roots {

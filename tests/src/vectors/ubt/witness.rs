@@ -22,13 +22,13 @@ fn good(case: &Json) -> Verdict {
     let touched = reads.iter().map(|read| read.0).chain(writes.keys().copied()).collect::<BTreeSet<_>>();
 
     let witness = Witness::decode(&encoded).map_err(|e| e.to_string())?;
-    same("encoded again", witness.encode(), encoded.clone())?;
+    same("encoded again", &witness.encode(), &encoded)?;
     let mut partial: PartialTree = witness.verify(pre_root).map_err(|e| e.to_string())?;
     for (key, value) in reads {
-        same(&format!("value of {key}"), partial.get(&key), Ok(value))?;
+        same(&format!("value of {key}"), &partial.get(&key), &Ok(value))?;
     }
-    same("coverage", partial.covers_exactly(&touched), Ok(()))?;
-    same("root after the writes", partial.update(&writes), Ok(post_root))?;
+    same("coverage", &partial.covers_exactly(&touched), &Ok(()))?;
+    same("root after the writes", &partial.update(&writes), &Ok(post_root))?;
     made(case, &encoded, &touched, &writes)
 }
 
@@ -44,11 +44,11 @@ fn made(case: &Json, encoded: &[u8], touched: &BTreeSet<Key>, writes: &Writes) -
     }
     let state = super::writes(list(case, "state"))?;
     let tree = Tree::<Blake2b>::default().extend(state.iter().copied());
-    same("root of the state", tree.root(), hash(&case["pre_root"])?)?;
+    same("root of the state", &tree.root(), &hash(&case["pre_root"])?)?;
     let values = MemoryValues::from_iter(state);
     let witness = Witness::make(&tree, &values, touched).map_err(|e| e.to_string())?;
-    same("witness made", hex::encode(witness.encode()), hex::encode(encoded))?;
-    same("root of the state after", tree.update(writes).root(), hash(&case["post_root"])?)
+    same("witness made", &hex::encode(witness.encode()), &hex::encode(encoded))?;
+    same("root of the state after", &tree.update(writes).root(), &hash(&case["post_root"])?)
 }
 
 fn bad(case: &Json) -> Verdict {

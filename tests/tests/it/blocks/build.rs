@@ -182,9 +182,8 @@ fn a_new_version_is_the_same_block_in_another_package() {
     let (refined, first) = chain.package(&sealed);
     let draft = Draft::decode(&sealed.draft.encode()).unwrap();
     assert_eq!(draft, sealed.draft);
-    let rebuild = |number| {
-        chain.bundler.rebuild(&draft, chain.parent.clone(), chain.codes.clone(), context(number)).unwrap()
-    };
+    let rebuild =
+        |number| chain.bundler.rebuild(&draft, &chain.parent, chain.codes.clone(), context(number)).unwrap();
     assert_eq!(
         (rebuild(1).hash, rebuild(1).bytes()),
         (first.hash, first.bytes()),
@@ -199,7 +198,7 @@ fn a_new_version_is_the_same_block_in_another_package() {
     // On another state, or with another hash, there is no rebuilding.
     let mut other = chain.clone();
     other.advance(&sealed);
-    assert!(other.bundler.rebuild(&draft, other.parent.clone(), other.codes.clone(), context(2)).is_err());
+    assert!(other.bundler.rebuild(&draft, &other.parent, other.codes.clone(), context(2)).is_err());
 }
 
 #[test]

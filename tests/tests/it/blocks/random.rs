@@ -169,7 +169,7 @@ proptest! {
                     prop_assert_eq!(&other, &output);
                 }
             }
-            let again = chain.bundler.rebuild(&sealed.draft, chain.parent.clone(), chain.codes.clone(), context(2));
+            let again = chain.bundler.rebuild(&sealed.draft, &chain.parent, chain.codes.clone(), context(2));
             prop_assert_eq!(again.unwrap().block, sealed.block().id());
             prop_assert_eq!(service.apply(&output.claim), Outcome::Applied(vec![sealed.block().id()]));
             chain.advance(&sealed);

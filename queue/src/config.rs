@@ -1,0 +1,113 @@
+//! The queue's parameters, with their defaults and units.
+
+use jam::Params;
+use types::Duration;
+
+/// How anchors are chosen and what a timeout does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Policy {
+    /// Anchor two blocks back; after a timeout the same bytes again while their anchor lives, then a new version.
+    #[default]
+    Pectin,
+    /// The queue specification to the letter: an anchor the older the shorter the queue is, a new version at every
+    /// timeout.
+    Spec,
+}
+
+/// The queue's parameters. Times are for slots of six seconds and scale with the slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Cores of the chain.
+    pub cores: u16,
+    /// Bundles that may be submitted and not yet guaranteed; at most one per core.
+    pub max_inflight: usize,
+    /// How long to wait for a guarantee while the core is free.
+    pub guarantee_timeout: Duration,
+    /// Versions that may fail before a block is abandoned.
+    pub max_retries: u32,
+    /// The submission window opens this long before the next slot,
+    pub window_opens_before: Duration,
+    /// and closes this long before it.
+    pub window_closes_before: Duration,
+    /// Bundles that may wait to be submitted.
+    pub max_depth: usize,
+    /// Blocks that an anchor may be among.
+    pub history: u16,
+    /// Blocks that an anchor must have left when it is submitted.
+    pub anchor_margin: u16,
+    /// How anchors are chosen and what a timeout does.
+    pub policy: Policy,
+    /// Sealed blocks that are not final.
+    pub max_unfinished: usize,
+    /// No block farther than this above the applied head is submitted.
+    pub submit_ahead_max: u64,
+    /// From this many blocks of finality lag on, an abandoned block gets another version instead of waiting.
+    pub finality_lag_blocks: u64,
+    /// Slots that a lookup anchor may be old, with some room for the time until the report.
+    pub lookup_age_max: u32,
+    /// Blocks that must arrive during a timeout for it to say anything about the bundle.
+    pub timeout_blocks_min: u64,
+    /// Final and released bundles that are kept for whoever asks.
+    pub retained: usize,
+    /// One known mistake, put back.
+    #[cfg(feature = "bugs")]
+    pub mistake: Option<crate::Mistake>,
+}
+
+impl Config {
+    /// The defaults for a chain whose slots last `slot_ms`.
+    pub fn new(params: &Params, slot_ms: u64) -> Self {
+        let scaled = |ms: u64| Duration::from_millis(ms.saturating_mul(slot_ms) / 6000);
+        Self {
+            cores: params.cores,
+            max_inflight: usize::from(params.cores),
+            guarantee_timeout: scaled(18_000),
+            max_retries: 3,
+            window_opens_before: scaled(3000),
+            window_closes_before: scaled(1000),
+            max_depth: 12,
+            history: params.recent_blocks,
+            anchor_margin: 2,
+            policy: Policy::Pectin,
+            max_unfinished: 64,
+            submit_ahead_max: 32,
+            finality_lag_blocks: 12,
+            lookup_age_max: params.lookup_anchor_age_max.saturating_sub(u32::from(params.recent_blocks)),
+            timeout_blocks_min: 2,
+            retained: 128,
+            #[cfg(feature = "bugs")]
+            mistake: None,
+        }
+    }
+
+    /// How far back the anchor of a new version is, in blocks, with so many bundles ahead of it.
+    pub fn anchor_offset(&self, bundles_ahead: usize) -> usize {
+        match self.policy {
+            Policy::Pectin => 2,
+            Policy::Spec => {
+                let room = usize::from(self.history.saturating_sub(self.anchor_margin));
+                room.saturating_sub(bundles_ahead / usize::from(self.cores.max(1))).max(1)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_scale_with_the_slot() {
+        let fast = Config::new(&Params::TINY, 300);
+        assert_eq!(fast.guarantee_timeout, Duration::from_millis(900));
+        assert_eq!(fast.window_opens_before, Duration::from_millis(150));
+        assert_eq!(Config::new(&Params::FULL, 6000).max_inflight, 341);
+    }
+
+    #[test]
+    fn the_specified_offset_shrinks_with_the_queue() {
+        let config = Config { policy: Policy::Spec, ..Config::new(&Params::TINY, 6000) };
+        let offsets = [0, 1, 2, 4, 6, 8, 10, 12].map(|ahead| config.anchor_offset(ahead));
+        assert_eq!(offsets, [6, 6, 5, 4, 3, 2, 1, 1]);
+    }
+}

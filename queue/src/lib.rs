@@ -1,0 +1,81 @@
+//! `QueueState`: the life of a bundle, from sealed to final.
+//!
+//! ```text
+//!            window, core, anchor            E_G                E_A, applied           finalized
+//!   Queued ───────────────────▶ Submitted ────────▶ Guaranteed ─────────────▶ Accumulated ────────▶ Finalized
+//!     ▲  ▲    timeout, error        │                   │                          │
+//!     │  └──────────────────────────┘                   │                          │
+//!     └───────── dropped after U slots, reorged away, accumulated but not applied ─┘
+//!
+//!   too many counted versions ─▶ Abandoned ─── dead on the finalized chain ──▶ Released (back to the pool)
+//!                                    └── the chain has it after all ──▶ Guaranteed …
+//! ```
+//!
+//! A bundle is one EVM block, fixed when it is sealed. Versions differ only in the refine context, and every version
+//! ever sent is remembered. The queue is a pure machine:
+//!
+//! | told | asked |
+//! |---|---|
+//! | [`Queue::enqueue`] a sealed block | [`Queue::poll_action`]: submit, release, halt |
+//! | [`Queue::handle_chain`]: a new view of chain and service | [`Queue::poll_timeout`]: when to come back |
+//! | [`Queue::handle_sent`]: how sending ended | [`Queue::take_records`]: what must be durable first |
+//! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`] |
+//!
+//! **Level-triggered.** Where a bundle stands is a function of its journal and of the chain view ([`State`] is derived
+//! in one place), computed anew for every bundle whose inputs changed, by index. A fork, a late guarantee and a restart
+//! need no code of their own.
+//!
+//! **Record before act.** [`Queue::commit_submission`] writes the record; the bytes leave when it is durable.
+//!
+//! **Silence is no evidence.** A version counts against its block only if a guarantor took it and blocks arrived while
+//! its core was free through the whole timeout. After [`Config::max_retries`] such versions the block and all that
+//! stand on it are abandoned. They are released, in order and in one step, when no version can ever be applied any
+//! more: judged on the *finalized* chain.
+//!
+//! **Limits.** See [`Config`]. [`EnqueueError`] says why a block cannot enter; then its transactions stay in the pool.
+//!
+//! ```
+//! use jam::{Params, SlotClock};
+//! use queue::{Config, Queue};
+//! use types::{BlockId, Time};
+//!
+//! let genesis = BlockId::new(0, [0; 32].into());
+//! let block = BlockId::new(1, [1; 32].into());
+//! let config = Config::new(&Params::TINY, 6000);
+//! let mut queue = Queue::new(config.clone(), SlotClock::common_era(&Params::TINY), genesis);
+//! queue.enqueue(block, genesis, [].into(), Time::ZERO)?;
+//! // Nothing is sent before there is a chain to anchor on, and every decision is in the journal.
+//! assert_eq!(queue.poll_action(Time::ZERO), None);
+//! let records = queue.take_records();
+//! let clock = SlotClock::common_era(&Params::TINY);
+//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO);
+//! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
+//! # Ok::<(), queue::EnqueueError>(())
+//! ```
+
+mod action;
+#[cfg(feature = "bugs")]
+mod bugs;
+mod bundle;
+mod chain;
+mod config;
+mod queue;
+mod record;
+mod release;
+mod service_view;
+mod snapshot;
+mod submit;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, SubmitError};
+#[cfg(feature = "bugs")]
+pub use bugs::Mistake;
+pub use bundle::{Bundle, State, Version};
+pub use config::{Config, Policy};
+pub use queue::Queue;
+pub use record::Record;
+pub use service_view::{ServiceTracker, ServiceView};
+pub use snapshot::{JournalState, Snapshot, Stats};
+pub use view::ChainInput;

@@ -1,0 +1,105 @@
+//! The end of a block that does not get through: abandoned, and, once it is certainly dead, released.
+
+use crate::{Blame, Queue, Record, Released, bundle::State, view::ChainInput};
+use jam::follow::Fate;
+
+impl Queue {
+    /// Gives a block up, with all that stand on it.
+    pub(crate) fn abandon(&mut self, number: u64) {
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::DropLosesTxs) {
+            self.decide(Record::Released { from: number });
+            return;
+        }
+        if self.retrying || self.abandoned_from.is_none_or(|from| number < from) {
+            self.decide(Record::Abandoned { from: number });
+        }
+    }
+
+    /// Looks at the abandoned block: does the chain have it after all, is it dead, may it try again?
+    pub(crate) fn handle_abandoned(&mut self, input: &ChainInput<'_>) {
+        self.release_due = None;
+        let Some(from) = self.abandoned_from else { return };
+        match self.bundles.get(&from).map(|bundle| bundle.state) {
+            Some(State::Abandoned) if self.is_dead(from, input) => self.release_due = Some(from),
+            Some(State::Abandoned) => self.retry_if_finality_lags(from),
+            // It is on its way again.
+            Some(State::Queued { .. } | State::Submitted { .. }) => {}
+            _ => self.decide(Record::Revived),
+        }
+    }
+
+    /// Whether no version of a block can ever be applied: each one's anchor is too old for any block on top of the
+    /// finalized one, and none waits there, in a core or in the service.
+    fn is_dead(&self, number: u64, input: &ChainInput<'_>) -> bool {
+        let Some(bundle) = self.bundles.get(&number) else { return false };
+        let finalized = input.view.finalized().height;
+        #[cfg(feature = "bugs")]
+        let finalized =
+            if self.has(crate::Mistake::DeadByBestBlock) { input.view.head().height } else { finalized };
+        let history = u64::from(self.config.history);
+        let is_past = |anchor_height: u64| finalized >= anchor_height + history;
+        let waits = |fate: Fate| matches!(fate, Fate::Reported { .. } | Fate::Available { .. });
+        let versions_are_dead = bundle.versions.iter().all(|version| {
+            is_past(version.anchor_height) && !waits(input.view.finalized_fate(version.package))
+        });
+        versions_are_dead && !input.service.finalized.is_waiting(&bundle.block.hash)
+    }
+
+    /// While finality stands still nothing can be declared dead, but another version may get through.
+    fn retry_if_finality_lags(&mut self, number: u64) {
+        let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
+        let lag = head.best.height.saturating_sub(head.finalized.height);
+        let alive = |version: &crate::Version| head.anchor_life(version.context.anchor, &self.config) > 0;
+        if lag >= self.config.finality_lag_blocks && !bundle.versions.iter().any(alive) {
+            self.decide(Record::Retried);
+        }
+    }
+
+    /// Gives the transactions of a dead block and of all that stand on it back, in one step: the record is written when
+    /// the action is taken, so that the driver commits it together with the pool's part.
+    pub(crate) fn release(&mut self, from: u64) {
+        let alone = |count: usize| count == 1 && self.passed_since_release;
+        let blocks = self.bundles.range(from..).map(|(number, bundle)| {
+            let blame = match *number == from {
+                true if alone(bundle.transactions.len()) => Blame::Alone,
+                true => Blame::Suspect,
+                false => Blame::None,
+            };
+            Released { block: bundle.block, blame }
+        });
+        let blocks = blocks.collect::<Vec<_>>();
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::NoDescendants) {
+            let (root, rest) = blocks.split_at(1);
+            self.push_release(root.to_vec());
+            for released in rest {
+                self.events.push(types::Event::Released { block: released.block });
+            }
+            self.decide(Record::Released { from });
+            return;
+        }
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::SplitRelease) && blocks.len() > 1 {
+            self.decide(Record::Released { from });
+            for released in blocks {
+                self.push_release(vec![released]);
+            }
+            return;
+        }
+        self.push_release(blocks);
+        self.decide(Record::Released { from });
+    }
+
+    /// How many transactions a block of suspects may hold, after so many blocks were abandoned with them: an eighth
+    /// each time, so that a poisonous one ends alone.
+    pub fn suspect_txs_max(block_txs_max: usize, attempts: u32) -> usize {
+        block_txs_max.checked_shr(attempts.saturating_mul(3)).unwrap_or(0).max(1)
+    }
+
+    /// Whether an empty block should be sealed before the next one of suspects: if it passes, the network is not at
+    /// fault for what happens to the suspects.
+    pub fn wants_probe(&self) -> bool {
+        !self.passed_since_release && self.bundles.is_empty()
+    }
+}

@@ -1,0 +1,307 @@
+//! Sending: the window, the core, the anchor, and what became of it.
+
+use crate::{
+    Action, Bundle, Queue, Record, Sent, Submission, SubmitError, Version,
+    bundle::{Phase, State},
+};
+use jam::{PackageHash, RefineContext};
+use types::{Event, Time};
+
+impl Queue {
+    /// What to do next, if anything. Ask again until there is nothing; commit the records after each answer.
+    pub fn poll_action(&mut self, now: Time) -> Option<Action> {
+        if let Some(from) = self.release_due.take() {
+            self.release(from);
+        }
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        if !self.in_window(now) {
+            return None;
+        }
+        self.tell_window(now);
+        self.next_submission(now).map(|submission| Action::Submit(Box::new(submission)))
+    }
+
+    /// Whether packages may be sent now.
+    pub fn in_window(&self, now: Time) -> bool {
+        let next = self.clock.next_start(now);
+        let (opens, closes) =
+            (next - self.config.window_opens_before, next - self.config.window_closes_before);
+        now >= opens && now < closes
+    }
+
+    /// When something is due: the next window, if something waits for it, or the next timeout.
+    pub fn poll_timeout(&self, now: Time) -> Option<Time> {
+        let window = (self.can_submit() && !self.is_held(now)).then(|| self.next_window(now));
+        let timeout = self.timers.first().filter(|_| self.head.is_some()).map(|(at, _)| *at);
+        window.into_iter().chain(timeout).min()
+    }
+
+    /// Whether the lowest bundle that waits cannot be sent before the chain has changed.
+    fn is_held(&self, now: Time) -> bool {
+        let (Some(number), None) = (self.queued.first().copied(), self.halted) else { return true };
+        let again = self.bundles.get(&number).is_some_and(|b| b.phase == Phase::Waiting { again: true });
+        let has_context = again && !self.is_stale(number, now) || self.choose_anchor(number, now).is_some();
+        self.is_too_far(number) || !has_context
+    }
+
+    /// Whether a block is too far above the applied head.
+    fn is_too_far(&self, number: u64) -> bool {
+        let applied = self.head.as_ref().map(|head| head.service.best.head().number);
+        applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
+    }
+
+    /// The beginning of the window that is open or comes next.
+    fn next_window(&self, now: Time) -> Time {
+        let next = self.clock.next_start(now);
+        let (opens, closes) =
+            (next - self.config.window_opens_before, next - self.config.window_closes_before);
+        if now < closes { opens.max(now) } else { opens + self.clock.slot_duration() }
+    }
+
+    /// Whether a bundle waits and a core could take it.
+    pub fn can_submit(&self) -> bool {
+        !self.queued.is_empty()
+            && self.submitted.len() < self.config.max_inflight
+            && !(self.free_cores.is_empty() && self.busy_cores.is_empty())
+    }
+
+    /// The window line, once per window.
+    fn tell_window(&mut self, now: Time) {
+        let slot = self.clock.slot_at(now);
+        if self.window_told == Some(slot) || self.bundles.is_empty() {
+            return;
+        }
+        self.window_told = Some(slot);
+        self.events.push(Event::Window {
+            queued: self.queued.len(),
+            inflight: self.submitted.len() + self.guaranteed,
+            submitted: self.submitted.len(),
+            can_submit: self.can_submit(),
+        });
+    }
+
+    /// The lowest bundle that waits, if it may be sent.
+    fn next_submission(&mut self, now: Time) -> Option<Submission> {
+        if self.halted.is_some() || self.submitted.len() >= self.config.max_inflight {
+            return None;
+        }
+        let number = *self.queued.first()?;
+        if self.is_too_far(number) {
+            return None;
+        }
+        let core = self.choose_core(number)?;
+        if self.is_stale(number, now) {
+            let block = self.bundles.get(&number)?.block;
+            self.events.push(Event::AnchorStale { block });
+            self.requeue(number, false, false);
+            // It may have failed too often to get another version.
+            self.queued.contains(&number).then_some(())?;
+        }
+        let bundle = self.bundles.get(&number)?;
+        let block = bundle.block;
+        if let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) {
+            return Some(Submission {
+                block,
+                version: last.number,
+                core,
+                context: last.context.clone(),
+                anchor_height: last.anchor_height,
+                package: Some(last.package),
+            });
+        }
+        let (context, anchor_height) = self.choose_anchor(number, now)?;
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::RebuildChangesBlock) && !bundle.versions.is_empty() {
+            return Some(self.rebuilt_otherwise(number, core, context, anchor_height));
+        }
+        Some(Submission {
+            block,
+            version: bundle.next_version(),
+            core,
+            context,
+            anchor_height,
+            package: None,
+        })
+    }
+
+    #[cfg(feature = "bugs")]
+    fn rebuilt_otherwise(
+        &mut self,
+        number: u64,
+        core: u16,
+        context: RefineContext,
+        anchor_height: u64,
+    ) -> Submission {
+        let mut version = 0;
+        let mut block = types::BlockId::default();
+        self.change(number, |bundle| {
+            version = bundle.next_version();
+            bundle.block.hash.0[0] ^= version as u8;
+            block = bundle.block;
+        });
+        Submission { block, version, core, context, anchor_height, package: None }
+    }
+
+    /// Whether the same bytes should be sent again, but one of their anchors is getting too old.
+    fn is_stale(&self, number: u64, now: Time) -> bool {
+        let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return false };
+        let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) else {
+            return false;
+        };
+        head.anchor_life(last.context.anchor, &self.config) < self.config.anchor_margin
+            || self.lookup_too_old(last.context.lookup_anchor_slot, now)
+    }
+
+    /// Whether a lookup anchor is too old for the next block, which will not come before its time.
+    fn lookup_too_old(&self, slot: u32, now: Time) -> bool {
+        let best = self.head.as_ref().map_or(0, |head| head.best.slot);
+        best.max(self.clock.slot_at(now)).saturating_sub(slot) > self.config.lookup_age_max
+    }
+
+    /// A core for a bundle: rather a free one, rather not the one it was on before.
+    fn choose_core(&self, number: u64) -> Option<u16> {
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::GlobalInflight) {
+            return Some((number % u64::from(self.config.cores)) as u16);
+        }
+        let last =
+            self.bundles.get(&number).and_then(|bundle| bundle.versions.last()).map(|version| version.core);
+        let cores = || self.free_cores.iter().chain(&self.busy_cores).copied();
+        cores().find(|core| Some(*core) != last).or_else(|| cores().next())
+    }
+
+    /// What to build a new version against: a recent block whose roots are known, and the finalized block. `None` if
+    /// there is none, or if that would give the bytes of an earlier version; then nothing is sent and no version is
+    /// spent.
+    fn choose_anchor(&self, number: u64, now: Time) -> Option<(RefineContext, u64)> {
+        let head = self.head.as_ref()?;
+        if self.lookup_too_old(head.finalized.slot, now) {
+            return None;
+        }
+        let ahead = self.queued.range(..number).count() + self.submitted.len();
+        let wanted = self.config.anchor_offset(ahead);
+        let oldest = usize::from(self.config.history.saturating_sub(self.config.anchor_margin));
+        // The wanted one, else an older one, else a younger one: whichever has known roots.
+        let offsets = (wanted..=oldest).chain((0..wanted).rev());
+        let known =
+            |offset: usize| Some((offset, head.anchors.get(offset)?, head.anchors.get(offset)?.roots?));
+        let (offset, anchor, (state_root, beefy_root)) = offsets.into_iter().find_map(known)?;
+        let context = RefineContext {
+            anchor: anchor.hash,
+            state_root,
+            beefy_root,
+            lookup_anchor: head.finalized.hash,
+            lookup_anchor_slot: head.finalized.slot,
+            prerequisites: [].into(),
+        };
+        let is_new = |bundle: &Bundle| bundle.versions.iter().all(|version| version.context != context);
+        let is_new = self.bundles.get(&number).is_some_and(is_new);
+        is_new.then(|| (context, head.best.height.saturating_sub(offset as u64)))
+    }
+
+    /// Says that a submission was built and is about to be sent. On success the bundle is submitted, and the record of
+    /// that must be durable before the bytes leave; then look at the [window](Queue::in_window) again.
+    pub fn commit_submission(
+        &mut self,
+        submission: &Submission,
+        package: PackageHash,
+        now: Time,
+    ) -> Result<(), SubmitError> {
+        if !self.in_window(now) {
+            return Err(SubmitError::Window);
+        }
+        let number = submission.block.number;
+        let bundle = self.bundles.get(&number).filter(|bundle| bundle.block == submission.block);
+        let ready = bundle.is_some_and(|b| b.state == State::Queued { version: submission.version });
+        let core_free = !self.submitted.contains_key(&submission.core);
+        #[cfg(feature = "bugs")]
+        let core_free = core_free || self.has(crate::Mistake::GlobalInflight);
+        let ready = ready && core_free && self.may_commit(submission);
+        let (Some(bundle), true) = (bundle, ready) else { return Err(SubmitError::Moved) };
+        let before = bundle.versions.last().filter(|last| last.number == submission.version);
+        let expected = before.map(|before| before.package).or(submission.package);
+        if expected.is_some_and(|expected| expected != package) {
+            return Err(SubmitError::Rebuilt { block: number, version: submission.version });
+        }
+        let version = Version {
+            number: submission.version,
+            package,
+            context: submission.context.clone(),
+            anchor_height: submission.anchor_height,
+            core: submission.core,
+            sent_at: now,
+            sends: before.map_or(0, |before| before.sends) + 1,
+            taken: false,
+            counted: before.is_some_and(|before| before.counted),
+        };
+        self.stats.packages += u64::from(before.is_none());
+        self.stats.sends += 1;
+        self.decide(Record::Submitted { block: number, version });
+        Ok(())
+    }
+
+    /// Whether nothing has happened since a submission was asked for that forbids it.
+    fn may_commit(&self, submission: &Submission) -> bool {
+        let Some(head) = &self.head else { return false };
+        self.halted.is_none()
+            && self.submitted.len() < self.config.max_inflight
+            && head.anchor_life(submission.context.anchor, &self.config) >= self.config.anchor_margin
+    }
+
+    /// Takes what became of sending a version.
+    pub fn handle_sent(&mut self, block: u64, package: PackageHash, sent: Sent) {
+        #[cfg(feature = "bugs")]
+        self.records.append(&mut self.late_records);
+        let Some(bundle) = self.bundles.get(&block) else { return };
+        let Some(last) = bundle.versions.last().filter(|last| last.package == package) else { return };
+        let (version, waits) = (last.number, matches!(bundle.state, State::Submitted { .. }));
+        match sent {
+            Sent::Taken => self.decide(Record::Taken { block, version }),
+            _ if !waits => {}
+            Sent::Failed => self.requeue(block, false, true),
+            Sent::Stale => self.requeue(block, false, false),
+            // Silence is no evidence, but this is.
+            Sent::Refused => self.requeue(block, true, false),
+        }
+    }
+
+    /// Takes the time: guarantees that did not come are given up. Before the first view of the chain nobody can say
+    /// that one did not come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.head.is_none() {
+            return;
+        }
+        while let Some((at, number)) = self.timers.first().copied() {
+            if at > now {
+                return;
+            }
+            self.time_out(number);
+            // Whatever became of it, this timeout is over.
+            self.timers.remove(&(at, number));
+        }
+    }
+
+    fn time_out(&mut self, number: u64) {
+        let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
+        let Some(last) = bundle.versions.last().filter(|_| bundle.timer.is_some()) else { return };
+        let blocks = head.best.height.saturating_sub(bundle.since_height);
+        let counted = last.taken && blocks >= self.config.timeout_blocks_min;
+        let life = head.anchor_life(last.context.anchor, &self.config);
+        let again = self.config.policy == crate::Policy::Pectin && life >= self.config.anchor_margin;
+        let (block, version) = (bundle.block, last.number);
+        self.stats.timeouts += 1;
+        self.events.push(Event::GuaranteeTimeout { block, version });
+        self.requeue(number, counted, again);
+    }
+
+    /// Lets a bundle wait again: for the same bytes or for a new version, unless it has failed too often.
+    pub(crate) fn requeue(&mut self, number: u64, counted: bool, again: bool) {
+        self.decide(Record::Requeued { block: number, counted, again });
+        let Some(bundle) = self.bundles.get(&number) else { return };
+        if !again && bundle.counted() >= self.config.max_retries {
+            self.abandon(number);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The queue on a real follower and a real service, in virtual time. Nothing here sleeps; after every input the
+//! indexes are compared with the bundles, the journal with the queue, and the states with a full recomputation.
+
+mod abandon;
+mod chain;
+mod check;
+mod flow;
+mod harness;
+mod limits;
+mod requeue;
+mod restore;
+mod table;
+mod walk;

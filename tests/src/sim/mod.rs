@@ -1,0 +1,128 @@
+//! The simulator: the real pool, queue, follower and service rule, in virtual time, against a chain in which everything
+//! goes wrong that can.
+//!
+//! A seed decides which faults there are and how often, then everything else. First faults happen; then they heal, and
+//! all that was accepted must become final. After every step the invariants are checked by one who sees everything.
+//! The same seed gives the same run.
+
+mod check;
+mod faults;
+mod journal;
+mod network;
+mod node;
+mod rng;
+mod world;
+
+use jam::Hash;
+use network::{PARAMS, SLOT_MS};
+use queue::{Config, Mistake, Policy};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+pub mod report;
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The queue's policy.
+    pub policy: Policy,
+    /// A known mistake to put back.
+    pub bug: Option<Bug>,
+    /// Whether to sign with real keys, which is slow.
+    pub real_signatures: bool,
+    /// Whether to keep a trace.
+    pub trace: bool,
+}
+
+/// A known mistake.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Bug {
+    /// In the queue.
+    Queue(Mistake),
+    /// In the service.
+    Service(service::accumulate::Mistake),
+}
+
+/// The mistakes by the names that `--bug` takes.
+pub const BUGS: &[(&str, Bug)] = &[
+    ("drop-loses-txs", Bug::Queue(Mistake::DropLosesTxs)),
+    ("core-order", Bug::Service(service::accumulate::Mistake::CoreOrder)),
+    ("late-guarantee-double", Bug::Queue(Mistake::LateGuaranteeDouble)),
+    ("global-inflight", Bug::Queue(Mistake::GlobalInflight)),
+    ("dead-by-best-block", Bug::Queue(Mistake::DeadByBestBlock)),
+    ("guaranteed-is-final", Bug::Queue(Mistake::GuaranteedIsFinal)),
+    ("act-before-record", Bug::Queue(Mistake::ActBeforeRecord)),
+    ("accumulated-is-applied", Bug::Queue(Mistake::AccumulatedIsApplied)),
+    ("split-release", Bug::Queue(Mistake::SplitRelease)),
+    ("rebuild-changes-block", Bug::Queue(Mistake::RebuildChangesBlock)),
+    ("forget-versions", Bug::Queue(Mistake::ForgetVersions)),
+    ("no-descendants", Bug::Queue(Mistake::NoDescendants)),
+];
+
+impl Options {
+    fn queue_config(&self) -> Config {
+        let mistake = match self.bug {
+            Some(Bug::Queue(mistake)) => Some(mistake),
+            _ => None,
+        };
+        Config { policy: self.policy, mistake, ..Config::new(&PARAMS, SLOT_MS) }
+    }
+
+    fn service_mistake(&self) -> Option<service::accumulate::Mistake> {
+        match self.bug {
+            Some(Bug::Service(mistake)) => Some(mistake),
+            _ => None,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Faults that happened.
+    pub faults: u64,
+    /// Transactions accepted.
+    pub accepted: usize,
+    /// Blocks final.
+    pub final_blocks: usize,
+    /// What was wrong.
+    pub violations: Vec<String>,
+    /// Releases.
+    pub releases: usize,
+    /// Further versions guaranteed of a block that already was.
+    pub duplicate_guarantees: u64,
+    /// Packages built.
+    pub packages: usize,
+    /// Transactions dropped as poisonous that were not.
+    pub dropped_innocents: usize,
+    /// A hash over all events with their times.
+    pub log: Hash,
+    /// What happened, if asked for.
+    pub trace: Vec<String>,
+    /// From accepted to final, in milliseconds.
+    pub latencies_ms: Vec<u64>,
+}
+
+impl Outcome {
+    fn panicked() -> Self {
+        Self { violations: vec!["it panicked".into()], ..Self::default() }
+    }
+}
+
+/// Whether a seed's faults are frequent.
+pub const fn is_harsh(seed: u64) -> bool {
+    seed % 2 == 1
+}
+
+/// One seed in so many signs with real keys.
+const REAL_SIGNATURES_EVERY: u64 = 32;
+
+/// Runs one seed. A panic is a violation.
+pub fn run(seed: u64, options: &Options) -> Outcome {
+    jam::sample::allow_simulated_keys();
+    let options = Options {
+        real_signatures: options.real_signatures || seed.is_multiple_of(REAL_SIGNATURES_EVERY),
+        ..options.clone()
+    };
+    let run = AssertUnwindSafe(|| world::Simulation::new(seed, &options).run());
+    catch_unwind(run).unwrap_or_else(|_| Outcome::panicked())
+}

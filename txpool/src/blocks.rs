@@ -1,0 +1,267 @@
+//! Transactions in blocks: into the open one, into a sealed one, back from a released one, final.
+
+use crate::{
+    Account, Lookup, Pool, StateChange, Status,
+    entry::{Entry, State},
+    pool::{Block, Deadline, Place},
+};
+use alloy_primitives::B256;
+use types::{BlockId, Event, Reason, Time, Transaction};
+
+/// A transaction that comes back from a block which will never be applied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Returned {
+    /// The transaction.
+    pub tx: Transaction,
+    /// What its block's end says about it.
+    pub verdict: Verdict,
+}
+
+/// What the end of a block says about a transaction in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Nothing: the block only stood on one that was abandoned, or was never sealed.
+    Innocent,
+    /// The block was abandoned, and this is one of those that may be why.
+    Suspect,
+    /// The block was abandoned while younger ones passed, and held nothing else.
+    Alone,
+}
+
+impl Pool {
+    /// Says that a transaction was executed into the block that is being built. From now on it counts as bundled: it
+    /// cannot be replaced, evicted, or expire. `false` if it is neither pending nor queued.
+    pub fn mark_open(&mut self, hash: &B256) -> bool {
+        let Some((s, i)) = self.find(hash) else { return false };
+        if !self.senders[s].txs[i].state.is_pooled() {
+            return false;
+        }
+        self.enter_block(s, i, State::Open);
+        self.after_change();
+        true
+    }
+
+    /// Says that transactions, open or still waiting, are part of a sealed block. Those that the pool does not know are
+    /// left out; says how many it knew.
+    pub fn mark_bundled<'a>(
+        &mut self,
+        block: BlockId,
+        txs: impl IntoIterator<Item = &'a Transaction>,
+    ) -> usize {
+        let key = self.block_key(block);
+        let mut known = 0;
+        for tx in txs {
+            let Some((s, i)) = self.find(&tx.hash()) else { continue };
+            if matches!(self.senders[s].txs[i].state, State::Bundled(_)) {
+                continue;
+            }
+            self.enter_block(s, i, State::Bundled(key));
+            self.blocks[key as usize].txs.push(tx.hash());
+            self.events.push(Event::Bundled { hash: tx.hash(), block });
+            known += 1;
+        }
+        self.totals.bundled += known as u64;
+        self.after_change();
+        known
+    }
+
+    /// Says that a block is final: its transactions leave the pool. Says how many.
+    pub fn mark_final(&mut self, block: BlockId) -> usize {
+        let Some(key) = self.by_block.remove(&block) else { return 0 };
+        let txs = self.blocks.remove(key as usize).txs;
+        let mut senders = Vec::with_capacity(txs.len());
+        for hash in &txs {
+            let (s, i) = self.find(hash).expect("a bundled transaction is known");
+            let nonce = self.take(s, i).nonce;
+            let account = &mut self.senders[s].account;
+            account.nonce = account.nonce.max(nonce + 1);
+            senders.push(s as u32);
+            self.events.push(Event::Final { hash: *hash, block });
+        }
+        self.totals.finalized += txs.len() as u64;
+        self.recount(senders);
+        self.after_change();
+        txs.len()
+    }
+
+    /// Puts transactions back, in the order of their blocks, because those blocks will never be applied; and takes the
+    /// state that holds without them.
+    ///
+    /// Nothing is lost: the limits on the whole pool do not count them, none drops them, their time to live starts anew,
+    /// and they keep their place among those with the same tip. Only their sender's limit counts them, for its next ones.
+    /// Suspects go behind all others, the more often suspected the later. One that failed alone too often is dropped as
+    /// poisonous; what follows it waits for another of its nonce.
+    pub fn reinsert(
+        &mut self,
+        returned: impl IntoIterator<Item = Returned>,
+        change: &StateChange<'_>,
+        now: Time,
+    ) {
+        let mut senders = Vec::new();
+        let mut blocks = Vec::new();
+        for Returned { tx, verdict } in returned {
+            let s = match self.find(&tx.hash()) {
+                Some((s, i)) => {
+                    blocks.extend(self.leave_block(s, i, now));
+                    s
+                }
+                None => self.adopt(tx.clone(), now, change),
+            };
+            self.judge(s, &tx, verdict);
+            senders.push(s as u32);
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks.into_iter().for_each(|key| self.forget_returned(key));
+        self.set_accounts(change);
+        self.recount(senders);
+        self.update(change);
+    }
+
+    /// Takes in a transaction as a pool held it before a restart, without any check.
+    ///
+    /// A bundled one goes into its block. What was open has come back: its block was never sealed. Restore in the order in
+    /// which they were accepted, then [`update`](Self::update).
+    pub fn restore(&mut self, was: Lookup, account: Account) {
+        if self.by_hash.contains_key(&was.tx.hash()) {
+            return;
+        }
+        let arrival = self.arrive();
+        let mut entry = Entry::new(was.tx, arrival, was.added_at);
+        (entry.attempts, entry.lone_failures) = (was.attempts, was.lone_failures);
+        entry.returned = was.returned || was.status == Status::Open;
+        let block = match was.status {
+            Status::Bundled(block) => Some(self.block_key(block)),
+            _ => None,
+        };
+        entry.state = block.map_or(State::Queued, State::Bundled);
+        let hash = entry.tx.hash();
+        let s = self.sender_key(entry.tx.sender(), account);
+        if self.put_in_place(s, entry)
+            && let Some(key) = block
+        {
+            self.blocks[key as usize].txs.push(hash);
+        }
+        self.recount(vec![s as u32]);
+    }
+
+    /// The key of a block, which is made if unknown.
+    fn block_key(&mut self, id: BlockId) -> u32 {
+        let blocks = &mut self.blocks;
+        *self.by_block.entry(id).or_insert_with(|| {
+            u32::try_from(blocks.insert(Block { id, txs: Vec::new() }))
+                .expect("fewer than 2^32 blocks are unfinished")
+        })
+    }
+
+    /// Moves an entry into a block.
+    fn enter_block(&mut self, s: usize, i: usize, state: State) {
+        let was = self.senders[s].txs[i].state;
+        self.shift(s, i, state);
+        let sender = &mut self.senders[s];
+        sender.bundled_end = sender.bundled_end.max(sender.txs[i].nonce + 1);
+        match was {
+            State::Pending if i == sender.first => {
+                sender.first += 1;
+                sender.run -= 1;
+                self.touch(s);
+                self.offer(s);
+            }
+            State::Pending | State::Queued => self.settle(s),
+            State::Open | State::Bundled(_) => {}
+        }
+    }
+
+    /// Moves an entry out of its block, whose key is given back if it has one.
+    fn leave_block(&mut self, s: usize, i: usize, now: Time) -> Option<u32> {
+        let entry = &mut self.senders[s].txs[i];
+        let was = entry.state;
+        if was.is_pooled() {
+            return None;
+        }
+        (entry.returned, entry.added_at) = (true, now);
+        let place = Place { sender: s as u32, nonce: entry.nonce };
+        let (nonce, arrival) = (entry.nonce, entry.arrival);
+        self.expect_end(Deadline { added_at: now, arrival, place });
+        // What comes back was not applied, so the account still has to send it.
+        self.shift(s, i, State::Queued);
+        let sender = &mut self.senders[s];
+        sender.account.nonce = sender.account.nonce.min(nonce);
+        self.totals.returned += 1;
+        match was {
+            State::Bundled(key) => Some(key),
+            _ => None,
+        }
+    }
+
+    /// Takes in a returned transaction that the pool does not know.
+    fn adopt(&mut self, tx: Transaction, now: Time, change: &StateChange<'_>) -> usize {
+        let account = change.accounts.iter().find(|(address, _)| *address == tx.sender());
+        let account = account.map_or_else(Account::default, |(_, account)| *account);
+        let s = self.sender_key(tx.sender(), account);
+        let mut entry = Entry::new(tx, self.arrive(), now);
+        entry.returned = true;
+        self.totals.returned += 1;
+        self.put_in_place(s, entry);
+        s
+    }
+
+    /// Puts an entry into its sender's list, in the place of whatever waits with its nonce. If that is in a block, the
+    /// nonce is taken, and the entry is dropped instead: then `false`.
+    fn put_in_place(&mut self, s: usize, entry: Entry) -> bool {
+        let (hash, sender) = (entry.tx.hash(), entry.tx.sender());
+        let i = match self.senders[s].position(entry.nonce) {
+            Ok(i) if self.senders[s].txs[i].state.is_pooled() => {
+                self.drop_at(s, i, Reason::Replaced { by: hash });
+                i
+            }
+            Ok(_) => {
+                self.totals.dropped += 1;
+                self.events.push(Event::Dropped { hash, sender, reason: Reason::NonceTooLow });
+                return false;
+            }
+            Err(i) => i,
+        };
+        self.put(s, i, entry);
+        true
+    }
+
+    /// Makes senders right whose transactions came, went or moved.
+    fn recount(&mut self, mut senders: Vec<u32>) {
+        senders.sort_unstable();
+        senders.dedup();
+        for s in senders {
+            self.senders[s as usize].count_spent();
+            self.settle(s as usize);
+        }
+    }
+
+    /// Writes down what the end of its block says about a transaction.
+    fn judge(&mut self, s: usize, tx: &Transaction, verdict: Verdict) {
+        let Some((_, i)) = self.find(&tx.hash()) else { return };
+        let sender = &mut self.senders[s];
+        // Its place in the order is another one now.
+        sender.selection.offered = 0;
+        let entry = &mut sender.txs[i];
+        entry.attempts += u32::from(verdict != Verdict::Innocent);
+        entry.lone_failures += u32::from(verdict == Verdict::Alone);
+        let (attempts, poisonous) = (entry.attempts, entry.lone_failures >= self.config.lone_failures_max);
+        self.events.push(Event::Returned { hash: tx.hash(), sender: tx.sender(), attempts });
+        if poisonous && verdict == Verdict::Alone {
+            self.drop_at(s, i, Reason::Poisonous { attempts });
+        }
+    }
+
+    /// Forgets those transactions of a block that came back, and the block with its last one.
+    fn forget_returned(&mut self, key: u32) {
+        let mut txs = core::mem::take(&mut self.blocks[key as usize].txs);
+        txs.retain(|hash| {
+            self.find(hash).is_some_and(|(s, i)| self.senders[s].txs[i].state == State::Bundled(key))
+        });
+        if txs.is_empty() {
+            self.by_block.remove(&self.blocks.remove(key as usize).id);
+        } else {
+            self.blocks[key as usize].txs = txs;
+        }
+    }
+}

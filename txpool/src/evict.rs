@@ -1,0 +1,285 @@
+//! Making room in a full pool.
+//!
+//! A later transaction is worth nothing without the earlier ones of its sender, so what a sender's transactions are
+//! worth is what the least of them pays, and the one that leaves is the last: no gap is ever torn. The cheapest sender
+//! goes first; of equally cheap ones the one with the most transactions; then the one that came last.
+//!
+//! Two indices, one for each kind, exist only while the pool is nearly full. They hold one candidate per sender; stale
+//! ones are recognised by their version when they come up.
+
+use crate::{
+    Error, Pool,
+    entry::{Entry, State},
+    sender::Sender,
+};
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
+use types::Reason;
+
+/// A sender who could give up its last transaction; the greatest goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Victim {
+    worth: Reverse<u128>,
+    pooled: usize,
+    arrival: u64,
+    sender: u32,
+    version: u64,
+    /// How many of the same sender are planned to go before this one.
+    depth: usize,
+}
+
+/// Who goes first, for pending and for queued ones.
+#[derive(Default, Debug)]
+pub(crate) struct Worst {
+    pending: Option<BinaryHeap<Victim>>,
+    queued: Option<BinaryHeap<Victim>>,
+}
+
+impl Worst {
+    const fn index(&mut self, kind: State) -> &mut Option<BinaryHeap<Victim>> {
+        match kind {
+            State::Pending => &mut self.pending,
+            _ => &mut self.queued,
+        }
+    }
+}
+
+/// Who wants to come in.
+struct Newcomer {
+    sender: Option<usize>,
+    worth: u128,
+    pooled: usize,
+}
+
+impl Newcomer {
+    /// Whether it may take the place of `victim`: it pays more, or the same and its sender has fewer. The latter cannot
+    /// go to and fro, because afterwards the newcomer's sender does not have more.
+    const fn beats(&self, victim: &Victim) -> bool {
+        self.worth > victim.worth.0 || self.worth == victim.worth.0 && victim.pooled > self.pooled
+    }
+}
+
+/// Who goes, and what that frees.
+#[derive(Default)]
+struct Plan {
+    victims: Vec<(State, Victim)>,
+    bytes: usize,
+    /// Of so many victims the sender's next one is a candidate, too.
+    offered: usize,
+}
+
+impl Pool {
+    /// Makes room for `entry`, which is about to become pending or queued (as its state says), in place of a transaction of `old` bytes if
+    /// there is one; or refuses it and changes nothing.
+    pub(crate) fn make_room(
+        &mut self,
+        s: Option<usize>,
+        entry: &Entry,
+        old: Option<usize>,
+    ) -> Result<(), Error> {
+        let full = old.is_none() && self.is_full(entry.state);
+        let bytes = self.counts.bytes + entry.bytes() - old.unwrap_or_default();
+        let excess = bytes.saturating_sub(self.config.pool_bytes_max);
+        if !full && excess == 0 {
+            return Ok(());
+        }
+        let newcomer = self.newcomer(s, entry);
+        let mut plan = Plan::default();
+        let outcome = self.plan(&mut plan, &newcomer, entry.state, full, excess);
+        match outcome {
+            Ok(()) => {
+                for (kind, victim) in plan.victims {
+                    self.evict(victim.sender as usize, kind);
+                }
+            }
+            Err(_) => self.forget(plan),
+        }
+        outcome
+    }
+
+    /// Evicts queued ones until they fit again, after some were demoted.
+    pub(crate) fn trim(&mut self) {
+        while self.counts.queued.counted() > self.config.queued_max {
+            let Some(victim) = self.pop_victim(State::Queued) else { break };
+            self.evict(victim.sender as usize, State::Queued);
+        }
+    }
+
+    /// Tells the indices, if there are any, that a sender changed.
+    pub(crate) fn touch(&mut self, s: usize) {
+        self.versions += 1;
+        self.senders[s].version = self.versions;
+        for kind in [State::Pending, State::Queued] {
+            if self.worst.index(kind).is_some() {
+                self.touch_index(s, kind);
+            }
+        }
+    }
+
+    fn touch_index(&mut self, s: usize, kind: State) {
+        if !self.is_nearly_full(kind) {
+            *self.worst.index(kind) = None;
+            return;
+        }
+        let victim = victim(s, &self.senders[s], kind, 0, self.head.base_fee_wei);
+        let index = self.worst.index(kind).as_mut().expect("the caller found one");
+        index.extend(victim);
+        if index.len() > 2 * self.senders.len() + 64 {
+            self.build_index(kind);
+        }
+    }
+
+    /// Forgets both indices: after a change of the base fee, which changes every worth.
+    pub(crate) fn reset_worst(&mut self) {
+        self.worst = Worst::default();
+    }
+
+    fn is_full(&self, kind: State) -> bool {
+        match kind {
+            State::Pending => self.counts.pending.counted() >= self.config.pending_max,
+            _ => self.counts.queued.counted() >= self.config.queued_max,
+        }
+    }
+
+    /// Whether an index is likely to be needed again: building one costs as much as an eighth of the limit came in.
+    const fn is_nearly_full(&self, kind: State) -> bool {
+        let (count, max) = match kind {
+            State::Pending => (self.counts.pending.counted(), self.config.pending_max),
+            _ => (self.counts.queued.counted(), self.config.queued_max),
+        };
+        count >= max - max / 8
+            || self.counts.bytes >= self.config.pool_bytes_max - self.config.pool_bytes_max / 8
+    }
+
+    fn newcomer(&self, s: Option<usize>, entry: &Entry) -> Newcomer {
+        let base_fee = self.head.base_fee_wei;
+        let tip = entry.tip(base_fee);
+        let sender = s.map(|s| &self.senders[s]);
+        Newcomer {
+            sender: s,
+            worth: sender.map_or(tip, |sender| sender.worth(entry.state, base_fee).min(tip)),
+            pooled: sender.map_or(0, |sender| sender.pooled) + 1,
+        }
+    }
+
+    fn plan(
+        &mut self,
+        plan: &mut Plan,
+        newcomer: &Newcomer,
+        kind: State,
+        full: bool,
+        excess: usize,
+    ) -> Result<(), Error> {
+        if full {
+            self.choose(plan, kind, newcomer, |plan| !plan.victims.is_empty())?;
+        }
+        let fits = |plan: &Plan| plan.bytes >= excess;
+        if kind == State::Pending && !fits(plan) {
+            // What can be executed is worth more room than anything that cannot.
+            let others = Newcomer { worth: u128::MAX, ..*newcomer };
+            let _ = self.choose(plan, State::Queued, &others, fits);
+        }
+        self.choose(plan, kind, newcomer, fits).map_err(|error| match (kind, error) {
+            (State::Queued, Error::Full) if self.counts.pending.counted() > 0 => Error::FutureReplacesPending,
+            (_, error) => error,
+        })
+    }
+
+    /// Adds the cheapest of a kind to the plan until it is enough.
+    fn choose(
+        &mut self,
+        plan: &mut Plan,
+        kind: State,
+        newcomer: &Newcomer,
+        enough: impl Fn(&Plan) -> bool,
+    ) -> Result<(), Error> {
+        while !enough(plan) {
+            self.offer_next_victim(plan);
+            let victim = self.pop_victim(kind).ok_or(Error::Full)?;
+            let own = newcomer.sender == Some(victim.sender as usize);
+            if own || !newcomer.beats(&victim) {
+                self.push_victim(kind, victim);
+                return Err(if own { Error::Full } else { Error::Underpriced });
+            }
+            let sender = &self.senders[victim.sender as usize];
+            let last = sender.last(kind).expect("a fresh victim has a last one") - victim.depth;
+            plan.bytes += sender.txs[last].bytes();
+            plan.victims.push((kind, victim));
+        }
+        Ok(())
+    }
+
+    /// Once one more is needed, the sender that was chosen last has another last one.
+    fn offer_next_victim(&mut self, plan: &mut Plan) {
+        if plan.offered == plan.victims.len() {
+            return;
+        }
+        plan.offered = plan.victims.len();
+        if let Some((kind, Victim { sender, depth, .. })) = plan.victims.last() {
+            let s = *sender as usize;
+            let next = victim(s, &self.senders[s], *kind, depth + 1, self.head.base_fee_wei);
+            if let Some(next) = next {
+                self.push_victim(*kind, next);
+            }
+        }
+    }
+
+    /// The first fresh victim of a kind.
+    fn pop_victim(&mut self, kind: State) -> Option<Victim> {
+        if self.worst.index(kind).is_none() {
+            self.build_index(kind);
+        }
+        loop {
+            let victim = self.worst.index(kind).as_mut()?.pop()?;
+            if self.senders.get(victim.sender as usize).is_some_and(|sender| sender.version == victim.version)
+            {
+                return Some(victim);
+            }
+        }
+    }
+
+    fn push_victim(&mut self, kind: State, victim: Victim) {
+        self.worst.index(kind).get_or_insert_default().push(victim);
+    }
+
+    /// Undoes a plan that did not succeed.
+    fn forget(&mut self, plan: Plan) {
+        for (_, victim) in plan.victims {
+            if victim.depth == 0 {
+                self.touch(victim.sender as usize);
+            }
+        }
+    }
+
+    fn build_index(&mut self, kind: State) {
+        let base_fee = self.head.base_fee_wei;
+        let victims = self.senders.iter().filter_map(|(s, sender)| victim(s, sender, kind, 0, base_fee));
+        *self.worst.index(kind) = Some(victims.collect());
+    }
+
+    /// Evicts the last one of a sender.
+    fn evict(&mut self, s: usize, kind: State) {
+        let last = self.senders[s].last(kind).expect("a victim has a last one");
+        self.drop_at(s, last, Reason::Evicted);
+        if self.senders[s].txs.is_empty() {
+            let sender = self.senders.remove(s);
+            self.by_sender.remove(&sender.address);
+        } else {
+            self.touch(s);
+        }
+    }
+}
+
+/// The candidate of a sender after `depth` others of it went.
+fn victim(s: usize, sender: &Sender, kind: State, depth: usize, base_fee: u64) -> Option<Victim> {
+    let last = sender.last(kind)?;
+    let entry = &sender.txs[last.checked_sub(depth)?];
+    (entry.state == kind && !entry.returned).then(|| Victim {
+        worth: Reverse(sender.worth(kind, base_fee)),
+        pooled: sender.pooled - depth,
+        arrival: entry.arrival,
+        sender: s as u32,
+        version: sender.version,
+        depth,
+    })
+}

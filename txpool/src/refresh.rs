@@ -1,0 +1,110 @@
+//! Keeping one sender right after something changed: who is pending, who is queued, who is stale.
+
+use crate::{Pool, entry::State};
+use core::cmp::Reverse;
+use types::{Event, Reason};
+
+impl Pool {
+    /// Makes a sender right after entries came, went or changed; forgets a sender without any.
+    pub(crate) fn settle(&mut self, s: usize) {
+        self.drop_stale(s);
+        if self.senders[s].txs.is_empty() {
+            let sender = self.senders.remove(s);
+            self.by_sender.remove(&sender.address);
+        } else {
+            self.sort_out(s);
+            self.touch(s);
+            self.offer(s);
+        }
+    }
+
+    /// Drops what waits with a nonce that the account has left behind.
+    fn drop_stale(&mut self, s: usize) {
+        let mut i = 0;
+        while let Some(entry) = self.senders[s].txs.get(i)
+            && entry.nonce < self.senders[s].account.nonce
+        {
+            if entry.state.is_pooled() {
+                self.drop_at(s, i, Reason::NonceTooLow);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    /// Demotes what cannot be executed, promotes what can as long as there is room.
+    fn sort_out(&mut self, s: usize) {
+        let (first, count) = self.senders[s].executable(&self.head);
+        for i in 0..self.senders[s].txs.len() {
+            if !(first..first + count).contains(&i) {
+                self.demote(s, i);
+            }
+        }
+        let mut run = 0;
+        while run < count && self.promote(s, first + run) {
+            run += 1;
+        }
+        for i in first + run..first + count {
+            self.demote(s, i);
+        }
+        let sender = &mut self.senders[s];
+        (sender.first, sender.run) = (first, run);
+        if run < count {
+            self.park(s);
+        }
+    }
+
+    fn demote(&mut self, s: usize, i: usize) {
+        let sender = &self.senders[s];
+        if sender.txs[i].state == State::Pending {
+            self.events.push(Event::Demoted { hash: sender.txs[i].tx.hash(), sender: sender.address });
+            self.shift(s, i, State::Queued);
+        }
+    }
+
+    /// Whether the entry is pending now.
+    fn promote(&mut self, s: usize, i: usize) -> bool {
+        let sender = &self.senders[s];
+        let entry = &sender.txs[i];
+        if entry.state == State::Pending {
+            return true;
+        }
+        if !entry.returned && self.counts.pending.counted() >= self.config.pending_max {
+            return false;
+        }
+        self.events.push(Event::Promoted { hash: entry.tx.hash(), sender: sender.address });
+        self.shift(s, i, State::Pending);
+        true
+    }
+
+    /// Remembers a sender whose next transaction could be executed if pending had room.
+    fn park(&mut self, s: usize) {
+        let sender = &mut self.senders[s];
+        if core::mem::replace(&mut sender.parked, true) {
+            return;
+        }
+        let entry = &sender.txs[sender.first + sender.run];
+        let tip = entry.tip(self.head.base_fee_wei);
+        self.waiting.push((tip, Reverse(entry.arrival), s as u32));
+        if self.waiting.len() > 2 * self.senders.len() + 64 {
+            let mut waiting = core::mem::take(&mut self.waiting).into_vec();
+            waiting.sort_unstable_by_key(|(.., key)| *key);
+            waiting.dedup_by_key(|(.., key)| *key);
+            waiting.retain(|(.., key)| self.senders.get(*key as usize).is_some_and(|sender| sender.parked));
+            self.waiting = waiting.into();
+        }
+    }
+
+    /// Gives free room in pending to those who wait for it.
+    pub(crate) fn fill(&mut self) {
+        while self.counts.pending.counted() < self.config.pending_max
+            && let Some((.., key)) = self.waiting.pop()
+        {
+            if let Some(sender) = self.senders.get_mut(key as usize)
+                && core::mem::take(&mut sender.parked)
+            {
+                self.settle(key as usize);
+            }
+        }
+    }
+}

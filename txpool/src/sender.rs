@@ -1,0 +1,185 @@
+//! One sender: its account, and its transactions in the order of their nonces.
+//!
+//! ```text
+//!   txs:  [ bundled | bundled | open | pending | pending | queued |   | queued ]
+//!                                      ^ first   (run = 2)           ^ gap
+//! ```
+
+use crate::{
+    Account, Code, Head,
+    entry::{Entry, State},
+};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, U256};
+use std::collections::VecDeque;
+
+/// A sender that has at least one transaction here.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) address: Address,
+    pub(crate) account: Account,
+    /// By ascending nonce.
+    pub(crate) txs: VecDeque<Entry>,
+    /// The index of the first pending one; where it would stand if there is none.
+    pub(crate) first: usize,
+    /// How many are pending, one after the other.
+    pub(crate) run: usize,
+    /// How many are pending or queued.
+    pub(crate) pooled: usize,
+    /// The nonce behind the highest one that is in a block; zero if none is.
+    pub(crate) bundled_end: u64,
+    /// What those may cost at most that the account's balance does not show yet.
+    pub(crate) spent: U256,
+    /// Changes with every change of the above: tells stale candidates for eviction.
+    pub(crate) version: u64,
+    /// What the builder has seen of it in this round.
+    pub(crate) selection: Selection,
+    /// Whether it waits for room in pending.
+    pub(crate) parked: bool,
+}
+
+/// What the builder has seen of a sender since it last started from the beginning.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Selection {
+    /// Nonces below were handed out.
+    pub(crate) from: u64,
+    /// One of them turned out invalid: nothing more of this sender.
+    pub(crate) skipped: bool,
+    /// Whether the sender is among those to start over with.
+    pub(crate) seen: bool,
+    /// The arrival of the transaction that stands in the order for it; zero if none does.
+    pub(crate) offered: u64,
+}
+
+impl Selection {
+    /// A new transaction where others were handed out before: it, and what follows it, can be handed out again.
+    pub(crate) const fn start_over_at(&mut self, nonce: u64) {
+        if self.from > nonce {
+            (self.from, self.skipped) = (nonce, false);
+        }
+    }
+}
+
+impl Sender {
+    pub(crate) fn new(address: Address, account: Account) -> Self {
+        Self {
+            address,
+            account,
+            // Most senders have one transaction; the second one makes room for four.
+            txs: VecDeque::with_capacity(1),
+            first: 0,
+            run: 0,
+            pooled: 0,
+            bundled_end: 0,
+            spent: U256::ZERO,
+            version: 0,
+            selection: Selection::default(),
+            parked: false,
+        }
+    }
+
+    /// The nonce that the first one outside every block must have.
+    pub(crate) fn base(&self) -> u64 {
+        self.account.nonce.max(self.bundled_end)
+    }
+
+    /// The nonce behind all that follow each other from [`base`](Self::base) on.
+    pub(crate) fn next_nonce(&self) -> u64 {
+        let mut next = self.base() + self.run as u64;
+        for entry in self.txs.range((self.first + self.run).min(self.txs.len())..) {
+            if entry.nonce != next {
+                break;
+            }
+            next += 1;
+        }
+        next
+    }
+
+    /// Where the transaction with this nonce stands, or where it would.
+    pub(crate) fn position(&self, nonce: u64) -> Result<usize, usize> {
+        // Nonces mostly follow each other, so the place is known without searching.
+        let Some(front) = self.txs.front() else { return Err(0) };
+        let guess = usize::try_from(nonce.wrapping_sub(front.nonce)).unwrap_or(usize::MAX);
+        match self.txs.get(guess) {
+            Some(entry) if entry.nonce == nonce => Ok(guess),
+            None if self.txs.back().is_some_and(|last| last.nonce < nonce) => Err(self.txs.len()),
+            _ => self.txs.binary_search_by_key(&nonce, |entry| entry.nonce),
+        }
+    }
+
+    /// The index of the pending one that the builder gets next.
+    pub(crate) fn cursor(&self) -> Option<usize> {
+        if self.selection.skipped || self.run == 0 {
+            return None;
+        }
+        let seen = self.selection.from.saturating_sub(self.txs[self.first].nonce);
+        let seen = usize::try_from(seen).ok()?;
+        (seen < self.run).then_some(self.first + seen)
+    }
+
+    /// The index of the one in `state` that could leave without leaving a gap: the last.
+    pub(crate) fn last(&self, state: State) -> Option<usize> {
+        let last = match state {
+            State::Pending => (self.first + self.run).checked_sub(1).filter(|_| self.run > 0),
+            _ => self.txs.len().checked_sub(1),
+        };
+        last.filter(|last| self.txs[*last].state == state)
+    }
+
+    /// What the sender's transactions in `state` are worth to a builder, who cannot have a later one without the
+    /// earlier ones: as much as the least of them pays.
+    pub(crate) fn worth(&self, state: State, base_fee: u64) -> u128 {
+        let range = match state {
+            State::Pending => self.first..self.first + self.run,
+            _ => self.first + self.run..self.txs.len(),
+        };
+        self.txs.range(range).map(|entry| entry.tip(base_fee)).min().unwrap_or(u128::MAX)
+    }
+
+    /// How many could be executed one after the other, and the index of the first of them.
+    pub(crate) fn executable(&self, head: &Head) -> (usize, usize) {
+        let base = self.base();
+        let first = self.txs.partition_point(|entry| entry.nonce < base);
+        if self.account.code == Code::Contract {
+            return (first, 0);
+        }
+        let bundled = self.txs.range(..first).filter(|entry| entry.nonce >= self.account.nonce);
+        let mut funds = bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost));
+        let mut count = 0;
+        for (entry, nonce) in self.txs.range(first..).zip(base..) {
+            let fits = entry.fee_cap >= head.base_fee_wei.into() && entry.tx.gas_limit() <= head.gas_limit;
+            if entry.nonce != nonce || !fits || entry.cost > funds {
+                break;
+            }
+            funds -= entry.cost;
+            count += 1;
+        }
+        (first, count)
+    }
+
+    /// Takes what the account is now, and counts anew what its balance does not show yet.
+    pub(crate) fn set_account(&mut self, account: Account) {
+        self.account = account;
+        self.count_spent();
+    }
+
+    /// Counts anew what the balance does not show yet, and where the blocks end.
+    pub(crate) fn count_spent(&mut self) {
+        let unseen = self.txs.iter().filter(|entry| entry.nonce >= self.account.nonce);
+        self.spent = unseen.fold(U256::ZERO, |sum, entry| sum.saturating_add(entry.cost));
+        let bundled = self.txs.iter().rev().find(|entry| !entry.state.is_pooled());
+        self.bundled_end = bundled.map_or(0, |entry| entry.nonce + 1);
+    }
+
+    /// Takes the cost of one that left out of the sum.
+    pub(crate) fn unspend(&mut self, nonce: u64, cost: U256) {
+        if nonce < self.account.nonce {
+            return;
+        }
+        if self.spent == U256::MAX {
+            self.count_spent();
+        } else {
+            self.spent -= cost;
+        }
+    }
+}
