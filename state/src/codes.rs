@@ -55,6 +55,11 @@ impl CodeSet {
         hash
     }
 
+    /// Adds the codes of another set.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend(other.0.iter().map(|(hash, code)| (*hash, code.clone())));
+    }
+
     /// The codes with their hashes, in the order of the hashes.
     pub fn iter(&self) -> impl Iterator<Item = (&B256, &Bytes)> {
         self.0.iter()

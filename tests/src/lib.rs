@@ -9,6 +9,7 @@
 //! Each judge is a small binary in `src/bin` over a module here; its closing line is a contract. The integration
 //! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
+pub mod blocks;
 pub mod fixtures;
 pub mod ratios;
 pub mod sim;

@@ -281,6 +281,11 @@ pub enum Reason {
     },
     /// The operator removed it.
     Flushed,
+    /// No block is large enough for it, not even one of its own.
+    DoesNotFit {
+        /// What it has too much of.
+        why: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -298,6 +303,7 @@ impl fmt::Display for Reason {
             }
             Self::Invalid { why } => write!(f, "invalid: {why}"),
             Self::Flushed => f.write_str("flushed: the operator removed it"),
+            Self::DoesNotFit { why } => write!(f, "does not fit into any block: {why}"),
         }
     }
 }

@@ -144,7 +144,7 @@ fn storage_is_read_strictly() {
     let read = |storage: &BTreeMap<_, alloy_primitives::Bytes>| {
         ServiceState::from_storage(7, |key| storage.get(key).map(|value| &value[..]))
     };
-    assert_eq!(read(&good), Ok(state.clone()));
+    assert_eq!(read(&good), Ok(state));
     assert_eq!(read(&BTreeMap::new()), Err(StorageError::NoHead));
 
     let with = |name, value: &[u8]| {

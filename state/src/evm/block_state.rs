@@ -8,9 +8,10 @@ use crate::{
     account::{AccountError, BasicData},
     codes::Codes,
     hash::{Blake2b, Hasher},
-    key::AccountKeys,
+    key::{AccountKeys, Key},
     values::Values,
 };
+use alloc::vec::Vec;
 use alloy_primitives::{
     Address, B256, KECCAK256_EMPTY, U256,
     map::{AddressMap, Entry},
@@ -46,6 +47,20 @@ pub struct History {
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint(usize);
 
+impl Checkpoint {
+    /// Before anything was touched.
+    pub const START: Self = Self(0);
+}
+
+/// What was touched in a while.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// The keys, in the order in which they were.
+    pub keys: Vec<Key>,
+    /// The lengths of the codes.
+    pub codes: Vec<usize>,
+}
+
 impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     /// The state before the first transaction. Block hashes are refused.
     pub fn new(values: V, codes: C) -> Self {
@@ -67,6 +82,14 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     /// Forgets what was touched since. What a committed transaction touched stays.
     pub fn rollback(&mut self, to: Checkpoint) {
         self.memory.get_mut().rollback(to.0);
+    }
+
+    /// What was touched since, and not before. A builder that looks at it after each transaction knows how its witness
+    /// grows.
+    pub fn touched_since(&self, moment: Checkpoint) -> Touched {
+        let memory = self.memory.borrow();
+        let touches = memory.touches.get(moment.0..).unwrap_or_default();
+        Touched { keys: memory.keys_of(touches).collect(), codes: memory.code_lengths_of(touches).collect() }
     }
 
     /// Whether what a transaction did fits into the tree. To commit it if it does not makes the whole block fail, so a

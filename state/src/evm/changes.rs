@@ -46,7 +46,7 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
             let before = account.before.map_or_else(|| self.leaves(&account.keys), Ok)?;
             memory.account_changes(account, before, &mut changes)?;
         }
-        changes.touched = memory.touched_keys().chain(changes.writes.keys().copied()).collect();
+        changes.touched = memory.keys_of(&memory.touches).chain(changes.writes.keys().copied()).collect();
         changes.codes = memory.touched_codes().collect();
         Ok(changes)
     }
@@ -138,8 +138,8 @@ impl<H: Hasher> Memory<H> {
         Ok(())
     }
 
-    fn touched_keys(&self) -> impl Iterator<Item = Key> {
-        self.touches
+    pub(super) fn keys_of(&self, touches: &[Touch]) -> impl Iterator<Item = Key> {
+        touches
             .iter()
             .flat_map(|touch| match touch {
                 Touch::Account(address) => {
@@ -150,6 +150,13 @@ impl<H: Hasher> Memory<H> {
                 Touch::Code(_) => [None, None],
             })
             .flatten()
+    }
+
+    pub(super) fn code_lengths_of(&self, touches: &[Touch]) -> impl Iterator<Item = usize> {
+        touches.iter().filter_map(|touch| match touch {
+            Touch::Code(hash) => self.codes.get(hash).map(|code| code.bytecode.original_bytes().len()),
+            _ => None,
+        })
     }
 
     fn touched_codes(&self) -> impl Iterator<Item = Bytes> {

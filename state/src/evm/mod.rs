@@ -30,6 +30,6 @@ mod changes;
 mod error;
 mod memory;
 
-pub use block_state::{BlockState, Checkpoint, History};
+pub use block_state::{BlockState, Checkpoint, History, Touched};
 pub use changes::BlockChanges;
 pub use error::EvmError;

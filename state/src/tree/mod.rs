@@ -18,6 +18,8 @@ use core::{fmt, marker::PhantomData};
 /// A Unified Binary Tree.
 pub struct Tree<H = Blake2b> {
     pub(crate) top: Link,
+    /// No node is deeper. Nothing is ever deleted, so it never shrinks.
+    deepest: usize,
     hasher: PhantomData<fn() -> H>,
 }
 
@@ -71,13 +73,13 @@ pub struct NotCovered {
 
 impl<H> Clone for Tree<H> {
     fn clone(&self) -> Self {
-        Self { top: self.top.clone(), hasher: PhantomData }
+        Self { top: self.top.clone(), deepest: self.deepest, hasher: PhantomData }
     }
 }
 
 impl<H> Default for Tree<H> {
     fn default() -> Self {
-        Self { top: Link::EMPTY, hasher: PhantomData }
+        Self { top: Link::EMPTY, deepest: 0, hasher: PhantomData }
     }
 }
 
@@ -88,13 +90,18 @@ impl<H> fmt::Debug for Tree<H> {
 }
 
 impl<H> Tree<H> {
-    pub(crate) fn from_link(top: Link) -> Self {
-        Self { top, hasher: PhantomData }
+    pub(crate) fn from_link(top: Link, deepest: usize) -> Self {
+        Self { top, deepest, hasher: PhantomData }
     }
 
     /// The hash of the whole; zero if there is nothing.
     pub fn root(&self) -> Hash {
         self.top.hash
+    }
+
+    /// The depth of the deepest node: no path is longer, so a bound of what a witness needs for one stem.
+    pub fn deepest(&self) -> usize {
+        self.deepest
     }
 
     pub(crate) fn find(&self, stem: &Stem) -> End<'_> {

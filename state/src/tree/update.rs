@@ -51,7 +51,8 @@ impl<H: Hasher> Tree<H> {
                 return Ok(tree);
             }
             in_order(&mut portion);
-            tree = Self::from_link(Update::apply(&mut plan, &tree.top, &portion)?);
+            let link = Update::apply(&mut plan, &tree.top, &portion, &mut tree.deepest)?;
+            tree.top = link;
         }
     }
 }
@@ -73,6 +74,8 @@ fn in_order(writes: &mut Vec<Write>) {
 
 struct Update<'p, 'a, H> {
     plan: &'p mut Plan<H>,
+    /// The depth of the deepest node.
+    deepest: &'p mut usize,
     drafts: Vec<Draft<'a>>,
     /// The tables of all noted stems, one after the other.
     entries: Vec<(Code, Ref<'a>)>,
@@ -80,10 +83,16 @@ struct Update<'p, 'a, H> {
 }
 
 impl<'p, 'a, H: Hasher> Update<'p, 'a, H> {
-    fn apply(plan: &'p mut Plan<H>, top: &'a Link, writes: &[Write]) -> Result<Link, NotCovered> {
+    fn apply(
+        plan: &'p mut Plan<H>,
+        top: &'a Link,
+        writes: &[Write],
+        deepest: &'p mut usize,
+    ) -> Result<Link, NotCovered> {
         plan.clear();
         let mut update = Self {
             plan,
+            deepest,
             drafts: Vec::with_capacity(16 * writes.len()),
             entries: Vec::with_capacity(4 * writes.len()),
             leaves: Vec::new(),
@@ -95,6 +104,7 @@ impl<'p, 'a, H: Hasher> Update<'p, 'a, H> {
     }
 
     fn visit(&mut self, link: &'a Link, writes: &[Write], depth: usize) -> Result<Side<'a>, NotCovered> {
+        *self.deepest = depth.max(*self.deepest);
         let (Some((first, _)), Some((last, _))) = (writes.first(), writes.last()) else {
             return Ok(Side::Old(link));
         };

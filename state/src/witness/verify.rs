@@ -8,7 +8,7 @@
 use super::{Opening, PartialTree, StemProof, Token, Witness};
 use crate::{
     hash::{Hash, Hasher},
-    key::Key,
+    key::{Key, STEM_BITS},
     plan::{self, Plan, Ref},
     table::{Code, Position, Table, plan_table},
     tree::{Link, Node, StemNode, Tree},
@@ -40,7 +40,8 @@ impl Witness {
         if hashes.root != expected {
             return Err(wrong(hashes.root));
         }
-        let tree = Tree::from_link(self.build::<H>(hashes.tables, &hashes.forks));
+        // What is closed may be as deep as it likes.
+        let tree = Tree::from_link(self.build::<H>(hashes.tables, &hashes.forks), STEM_BITS);
         Ok(PartialTree::new(tree, self.stems.iter().flat_map(covered)))
     }
 

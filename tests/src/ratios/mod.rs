@@ -3,6 +3,7 @@
 //! A ratio runs two sides, ours and the floor, turn by turn in one process and compares their CPU time: the machine's
 //! other work hits both alike. The value is the median over the pairs.
 
+mod block;
 mod follow;
 mod queue;
 mod state;
@@ -23,7 +24,10 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS].into_iter().flatten().collect()
+    [block::RATIOS, follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The CPU time that this process has used so far.

@@ -62,7 +62,7 @@ fn keys_of(account: u64) -> AccountKeys<Blake2b> {
 }
 
 /// A random sequence, always the same one.
-fn random(seed: u64) -> impl Iterator<Item = u64> {
+pub(super) fn random(seed: u64) -> impl Iterator<Item = u64> {
     (0_u64..).map(move |i| {
         let mut message = [0; 16];
         message[..8].copy_from_slice(&seed.to_le_bytes());
@@ -93,7 +93,7 @@ fn resident_bytes() -> usize {
 
 /// Hashes that cannot be avoided, by the size of their message: a leaf has 33 bytes, an inner node and a stem 65.
 #[derive(Clone, Copy, Debug, Default)]
-struct Unavoidable {
+pub(super) struct Unavoidable {
     leaves: usize,
     below_stems: usize,
     stems: usize,
@@ -103,7 +103,17 @@ struct Unavoidable {
 impl Unavoidable {
     /// For some stems of the state, each with so many of its leaves 0 and 1: the root of the eight levels is eight
     /// hashes away from both, the stem is one, and above it is each inner node on the way, once.
-    fn count(all: &[Stem], some: &BTreeSet<Stem>, leaves_each: usize) -> Self {
+    pub(super) fn count(all: &[Stem], some: &BTreeSet<Stem>, leaves_each: usize) -> Self {
+        let leaves = some.len() * leaves_each;
+        Self { leaves, ..Self::above(all, some) }
+    }
+
+    /// For some leaves of the state, wherever they are.
+    pub(super) fn of_keys<'a>(all: &[Stem], keys: impl Iterator<Item = &'a Key> + Clone) -> Self {
+        Self { leaves: keys.clone().count(), ..Self::above(all, &stems_of(keys)) }
+    }
+
+    fn above(all: &[Stem], some: &BTreeSet<Stem>) -> Self {
         let mut inner = BTreeSet::new();
         for stem in some {
             for depth in 0..depth_of(all, stem) {
@@ -111,14 +121,14 @@ impl Unavoidable {
             }
         }
         let stems = some.len();
-        Self { leaves: stems * leaves_each, below_stems: stems * 8, stems, inner: inner.len() }
+        Self { leaves: 0, below_stems: stems * 8, stems, inner: inner.len() }
     }
 
     fn long(&self) -> usize {
         self.below_stems + self.stems + self.inner
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         Self {
             leaves: self.leaves + other.leaves,
             below_stems: self.below_stems + other.below_stems,
@@ -128,7 +138,7 @@ impl Unavoidable {
     }
 
     /// The CPU time of so many hashes, one after the other.
-    fn cost(&self) -> Duration {
+    pub(super) fn cost(&self) -> Duration {
         let hash_all = |n: usize, message: &mut [u8]| {
             for i in 0..n {
                 message[..8].copy_from_slice(&i.to_le_bytes());

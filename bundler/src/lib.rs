@@ -1,0 +1,154 @@
+//! Blocks from transactions, and work packages from blocks.
+//!
+//! ```text
+//!   Parent (header, state)
+//!     | open                          Opening: time, beneficiary, build counter
+//!     v
+//!   OpenBlock <-- push(transaction) --> receipt, or Refused: Full | NotNow | Never(reason) | Broken
+//!     | seal                          the builder signs; from here on the block never changes
+//!     v
+//!   Sealed: Draft (what the journal keeps), receipts, the state after it, witness, codes
+//!     | refine                        as validators will; what they would refuse goes no further
+//!     v
+//!   Refined -- package(context) --> Packaged: one version. Versions differ in their context alone.
+//!     ^
+//!     | rebuild(draft, parent): execute again, refine again; it must be the same block
+//! ```
+//!
+//! A block is fixed at its seal: its hash is its identity, and a version that is sent again on another anchor is the
+//! same block in another package. A [`Draft`] holds what the builder decided and nothing that follows from it; witness
+//! and bundle are made again when they are needed.
+//!
+//! **Limits.** Gas, transactions, bytes of the bundle and exported segments ([`Limits`]) are looked at before a
+//! transaction is taken. The witness is bounded while it grows; where the bound is too much, its real length decides.
+//! What does not even fit into a block of its own is dropped with a reason, and the block goes on.
+//!
+//! **Errors.** [`Refused`] says what to do with the transaction. [`RebuildError`] and [`SealError`] mean that the state
+//! is damaged or not the right one.
+//!
+//! Nothing here knows a pool, a queue, a clock or a file. A `Bundler` has no state: any number of blocks can be open at
+//! once, each with its own.
+//!
+//! ```
+//! use alloy_primitives::{Address, Bytes};
+//! use bundler::{Authorizer, Bundler, Draft, Opening, Parent};
+//! use jam::{Ed25519Secret, Params};
+//! use service::{Config, genesis::Genesis};
+//!
+//! let secret = Ed25519Secret::trivial(9);
+//! let config = Config::new(7, [1; 32].into(), secret.public());
+//! let genesis = Genesis::dev(&config);
+//! let authorizer =
+//!     Authorizer { host: 0, code_hash: [2; 32].into(), config: Bytes::new(), token: Bytes::new() };
+//! let bundler = Bundler::new(config, Params::TINY, authorizer);
+//!
+//! let parent = Parent::new(genesis.header.clone(), genesis.layer());
+//! let opening = Opening { now_secs: 1_735_732_800, beneficiary: Address::ZERO, build: 1 };
+//! let block = bundler.open(parent, genesis.codes.clone(), opening)?;
+//! let sealed = block.seal(&secret)?;
+//! let refined = bundler.refine(&sealed)?;
+//! assert_eq!(refined.claim().id(), sealed.block().id());
+//! assert_eq!(Draft::decode(&sealed.draft.encode())?, sealed.draft);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#[cfg(feature = "bugs")]
+mod bugs;
+mod draft;
+mod limits;
+mod meter;
+mod open;
+mod package;
+mod refused;
+mod seal;
+
+#[cfg(feature = "bugs")]
+pub use bugs::Mistake;
+pub use draft::{Draft, DraftError};
+pub use limits::{BUNDLE_BYTES_MAX, Limit, Limits, TRANSACTIONS_MAX};
+pub use open::{OpenBlock, OpenError};
+pub use package::{Authorizer, Packaged, RebuildError, Refined};
+pub use refused::{NotNow, Refused};
+pub use seal::{SealError, Sealed};
+
+use alloy_consensus::Header;
+use alloy_primitives::{Address, B256};
+use jam::Params;
+use service::{Config, header::Choice};
+use state::{Codes, Layer, Values};
+use types::BlockId;
+
+/// Builds blocks and packages. Holds what they all have in common, and no state.
+#[derive(Clone, Debug)]
+pub struct Bundler {
+    /// The service that the blocks are for.
+    pub config: Config,
+    /// The chain that the packages are for.
+    pub params: Params,
+    /// What lets them onto a core.
+    pub authorizer: Authorizer,
+    /// How large a block may become.
+    pub limits: Limits,
+}
+
+/// What a block stands on: a header and the state after it.
+#[derive(Clone, Debug)]
+pub struct Parent<V> {
+    /// The header.
+    pub header: Header,
+    /// Its hash.
+    pub hash: B256,
+    /// The state.
+    pub layer: Layer<V>,
+}
+
+/// What is decided when a block is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// Wall time in seconds; the block gets its parent's if that is later.
+    pub now_secs: u64,
+    /// Who gets the fees.
+    pub beneficiary: Address,
+    /// Counts every block that this builder ever opened, so that no two sealed ones share a hash.
+    pub build: u64,
+}
+
+impl<V> Parent<V> {
+    /// A header and the state after it.
+    pub fn new(header: Header, layer: Layer<V>) -> Self {
+        Self { hash: header.hash_slow(), header, layer }
+    }
+
+    /// Number and hash.
+    pub const fn id(&self) -> BlockId {
+        BlockId::new(self.header.number, self.hash)
+    }
+}
+
+impl Opening {
+    fn choice(&self, parent: &Header) -> Choice {
+        Choice {
+            timestamp: self.now_secs.max(parent.timestamp),
+            beneficiary: self.beneficiary,
+            extra_data: self.build.to_be_bytes().into(),
+        }
+    }
+}
+
+impl Bundler {
+    /// For this service on this chain, with the largest blocks that both allow.
+    pub fn new(config: Config, params: Params, authorizer: Authorizer) -> Self {
+        Self { limits: Limits::new(&config, &params), config, params, authorizer }
+    }
+
+    /// Opens a block on a parent.
+    pub fn open<V: Values + Clone, C: Codes + Clone>(
+        &self,
+        parent: Parent<V>,
+        codes: C,
+        opening: Opening,
+    ) -> Result<OpenBlock<V, C>, OpenError> {
+        let choice = opening.choice(&parent.header);
+        OpenBlock::new(self, parent, codes, &choice)
+    }
+}

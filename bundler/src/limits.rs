@@ -1,0 +1,82 @@
+//! How large a block may become.
+
+use core::fmt;
+use jam::Params;
+use service::Config;
+
+/// What a block must not exceed. Looked at before each transaction, so no block has to be taken apart again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Gas of all transactions.
+    pub gas_max: u64,
+    /// Transactions.
+    pub transactions_max: usize,
+    /// Bytes of witness, codes, transactions and payload.
+    pub bundle_bytes_max: usize,
+    /// Segments that block and receipts are exported as.
+    pub export_segments_max: usize,
+}
+
+/// Bytes of a bundle by default: what JAM allows, less a reserve for the package itself.
+pub const BUNDLE_BYTES_MAX: usize = 12_000_000;
+/// Transactions of a block by default: as many transfers as the gas of a block pays for.
+pub const TRANSACTIONS_MAX: usize = 5_714;
+
+const _: () = assert!(BUNDLE_BYTES_MAX < Params::FULL.bundle_bytes_max as usize);
+const _: () = assert!(service::config::GAS_LIMIT / 21_000 == TRANSACTIONS_MAX as u64);
+
+impl Limits {
+    /// The most that both the service and the chain allow.
+    pub fn new(config: &Config, params: &Params) -> Self {
+        Self {
+            gas_max: config.gas_limit.min(params.refine_gas_max),
+            transactions_max: TRANSACTIONS_MAX,
+            bundle_bytes_max: BUNDLE_BYTES_MAX.min(params.bundle_bytes_max as usize),
+            export_segments_max: params.exports_max as usize,
+        }
+    }
+}
+
+/// A limit that a transaction would exceed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Limit {
+    /// [`Limits::gas_max`], or the block's gas limit.
+    Gas {
+        /// The block would need.
+        needed: u64,
+        /// There is.
+        max: u64,
+    },
+    /// [`Limits::transactions_max`].
+    Transactions {
+        /// There is.
+        max: usize,
+    },
+    /// [`Limits::bundle_bytes_max`].
+    BundleBytes {
+        /// The block would need.
+        needed: usize,
+        /// There is.
+        max: usize,
+    },
+    /// [`Limits::export_segments_max`].
+    ExportSegments {
+        /// The block would need.
+        needed: usize,
+        /// There is.
+        max: usize,
+    },
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gas { needed, max } => write!(f, "{needed} gas needed, a block has {max}"),
+            Self::Transactions { max } => write!(f, "a block has at most {max} transactions"),
+            Self::BundleBytes { needed, max } => write!(f, "{needed} bytes needed, a bundle has {max}"),
+            Self::ExportSegments { needed, max } => {
+                write!(f, "{needed} segments needed, a block exports at most {max}")
+            }
+        }
+    }
+}

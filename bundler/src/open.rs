@@ -1,0 +1,297 @@
+//! A block that still takes transactions.
+
+use crate::{
+    Bundler, Parent,
+    limits::{Limit, Limits},
+    meter::{Added, Meter, code_keys},
+    refused::Refused,
+    seal::{SealError, Sealed},
+};
+use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _, Typed2718};
+use alloy_eips::Encodable2718;
+use alloy_rlp::Encodable;
+use jam::Ed25519Secret;
+use revm::DatabaseCommit;
+use service::{
+    blobs::LENGTH_BYTES,
+    execution::{Attempt, Execution, Rejected, Rules},
+    exports,
+    header::{self, Choice, HeaderError},
+};
+use state::{
+    AccountKeys, Blake2b, Codes, Key, Layer, Values,
+    evm::{BlockState, Checkpoint},
+};
+use types::{Reason, Transaction};
+
+/// The numbers in a header may take so many bytes more once it is complete.
+const HEADER_GROWTH_BYTES: usize = 32;
+/// The signature in the payload.
+const SIGNATURE_BYTES: usize = 64;
+
+/// A block that still takes transactions. It owns its state: any number can be open at once, on the same parent or on
+/// different ones.
+pub struct OpenBlock<V: Values + Clone, C: Codes> {
+    parent: Parent<V>,
+    header: Header,
+    execution: Execution<Layer<V>, C>,
+    transactions: Vec<Transaction>,
+    limits: Limits,
+    size: Size,
+}
+
+/// How large the block is so far, in everything that is limited and not gas.
+#[derive(Clone, Debug)]
+struct Size {
+    /// What is there without any transaction, except the witness.
+    fixed_bytes: usize,
+    header_bytes: usize,
+    witness: Meter,
+    code_bytes: usize,
+    transaction_bytes: usize,
+    /// The items of the exported lists.
+    exported_transactions: usize,
+    exported_receipts: usize,
+}
+
+/// What a transaction adds to the size.
+struct Growth {
+    witness: Added,
+    code_bytes: usize,
+    transaction_bytes: usize,
+    exported_transaction: usize,
+    exported_receipt: usize,
+}
+
+/// Why no block can be opened.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The state is not the parent's.
+    #[error("the state is not the one after block {0}")]
+    OtherState(types::BlockId),
+    /// No block can follow the parent like this.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The state cannot be read.
+    #[error("the state cannot be read: {0}")]
+    State(String),
+}
+
+impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
+    pub(crate) fn new(
+        bundler: &Bundler,
+        parent: Parent<V>,
+        codes: C,
+        choice: &Choice,
+    ) -> Result<Self, OpenError> {
+        if parent.layer.root() != parent.header.state_root {
+            return Err(OpenError::OtherState(parent.id()));
+        }
+        let header = header::next(&parent.header, parent.hash, choice, &bundler.config)?;
+        let rules = Rules::of(&bundler.config);
+        let execution = Execution::new(parent.layer.clone(), codes, &header, rules);
+        let execution = execution.map_err(|error| OpenError::State(error.to_string()))?;
+        let size = Size::new(&parent, &header, bundler, execution.state());
+        let gas_max = bundler.limits.gas_max.min(bundler.refine_gas());
+        let limits = Limits { gas_max, ..bundler.limits };
+        Ok(Self { parent, header, execution, transactions: Vec::new(), limits, size })
+    }
+
+    /// Executes a transaction and takes it, or says what should become of it. Whoever is refused leaves no trace.
+    pub fn push(&mut self, tx: &Transaction) -> Result<&ReceiptEnvelope, Refused> {
+        self.room_for(tx).map_err(|limit| self.no_room(limit))?;
+        let attempt = match self.execution.attempt(tx, tx.sender()) {
+            Ok(attempt) => attempt,
+            Err(Rejected::Gas { limit, .. }) => return Err(self.no_room(self.gas(limit))),
+            Err(rejected) => return Err(rejected.into()),
+        };
+        if let Err(why) = self.execution.state().check(&attempt.changes) {
+            self.execution.discard(&attempt);
+            return Err(Refused::Never(Reason::Invalid { why: why.to_string() }));
+        }
+        let growth = self.size.grow(self.execution.state(), tx, &attempt);
+        if let Some(limit) = self.exceeded(&attempt)? {
+            self.size.shrink(growth);
+            self.execution.discard(&attempt);
+            return Err(self.no_room(limit));
+        }
+        self.transactions.push(tx.clone());
+        Ok(self.execution.keep(attempt))
+    }
+
+    /// A limit that can be seen before the transaction is executed.
+    fn room_for(&self, tx: &Transaction) -> Result<(), Limit> {
+        if self.transactions.len() >= self.limits.transactions_max {
+            return Err(Limit::Transactions { max: self.limits.transactions_max });
+        }
+        if tx.gas_limit() > self.limits.gas_max.saturating_sub(self.gas_used()) {
+            return Err(self.gas(tx.gas_limit()));
+        }
+        let needed = self.size.bundle_bytes() + LENGTH_BYTES + tx.encoded().len();
+        if needed - self.size.witness.bytes() > self.limits.bundle_bytes_max {
+            return Err(Limit::BundleBytes { needed, max: self.limits.bundle_bytes_max });
+        }
+        Ok(())
+    }
+
+    fn gas(&self, needed: u64) -> Limit {
+        let max = self.limits.gas_max.min(self.header.gas_limit);
+        Limit::Gas { needed: self.gas_used().saturating_add(needed), max }
+    }
+
+    /// The transaction waits for the next block, unless not even an empty one has room for it.
+    fn no_room(&self, limit: Limit) -> Refused {
+        if self.transactions.is_empty() {
+            Refused::Never(Reason::DoesNotFit { why: limit.to_string() })
+        } else {
+            Refused::Full(limit)
+        }
+    }
+
+    /// A limit that the block exceeds with this transaction.
+    fn exceeded(&mut self, attempt: &Attempt) -> Result<Option<Limit>, Refused> {
+        let (needed, max) = (self.size.export_segments(), self.limits.export_segments_max);
+        if needed > max {
+            return Ok(Some(Limit::ExportSegments { needed, max }));
+        }
+        let max = self.limits.bundle_bytes_max;
+        if self.size.bundle_bytes() > max {
+            // The bound is too much; what the witness really takes decides.
+            self.size.witness.rebase(self.witness_bytes(attempt)?);
+        }
+        let needed = self.size.bundle_bytes();
+        Ok((needed > max).then_some(Limit::BundleBytes { needed, max }))
+    }
+
+    /// The length of the witness if the block ended with this transaction.
+    fn witness_bytes(&self, attempt: &Attempt) -> Result<usize, Refused> {
+        let mut state = self.execution.state().clone();
+        state.commit(attempt.changes.clone());
+        let changes = state.changes().map_err(|error| Refused::Broken(error.to_string()))?;
+        let witness = self.parent.layer.witness(&changes.touched);
+        Ok(witness.map_err(|error| Refused::Broken(error.to_string()))?.encode().len())
+    }
+
+    /// Ends the block: the builder signs its hash, and from here on it never changes.
+    pub fn seal(self, secret: &Ed25519Secret) -> Result<Sealed<V>, SealError> {
+        let executed = self.execution.finish().map_err(|error| SealError(error.to_string()))?;
+        Sealed::new(&self.parent, self.header, self.transactions, executed, |block| {
+            service::signature::sign(secret, block)
+        })
+    }
+
+    /// The header as far as it is known.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The transactions so far.
+    pub fn transactions(&self) -> &[Transaction] {
+        &self.transactions
+    }
+
+    /// The receipts so far.
+    pub fn receipts(&self) -> &[ReceiptEnvelope] {
+        self.execution.receipts()
+    }
+
+    /// The gas that was used so far.
+    pub const fn gas_used(&self) -> u64 {
+        self.execution.gas_used()
+    }
+
+    /// A bound of the bytes that the bundle has so far.
+    pub fn bundle_bytes(&self) -> usize {
+        self.size.bundle_bytes()
+    }
+
+    /// The state after the transactions so far, for whoever wants to look at it: a copy, since to read is to touch.
+    pub fn state(&self) -> BlockState<Layer<V>, C> {
+        self.execution.state().clone()
+    }
+}
+
+impl Size {
+    fn new<V: Values + Clone, C: Codes>(
+        parent: &Parent<V>,
+        header: &Header,
+        bundler: &Bundler,
+        state: &BlockState<Layer<V>, C>,
+    ) -> Self {
+        let header_bytes = header.length() + HEADER_GROWTH_BYTES;
+        let mut witness = Meter::new(parent.layer.tree().deepest());
+        let touched = state.touched_since(Checkpoint::START);
+        witness.add(touched.keys);
+        Self {
+            fixed_bytes: parent.header.length() + header_bytes + SIGNATURE_BYTES + bundler.authorizer.bytes(),
+            header_bytes,
+            witness,
+            code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
+            transaction_bytes: 0,
+            exported_transactions: 0,
+            exported_receipts: 0,
+        }
+    }
+
+    fn bundle_bytes(&self) -> usize {
+        self.fixed_bytes + self.witness.bytes() + self.code_bytes + self.transaction_bytes
+    }
+
+    fn export_segments(&self) -> usize {
+        exports::segments(self.header_bytes, self.exported_transactions, self.exported_receipts)
+    }
+
+    fn grow<V: Values + Clone, C: Codes>(
+        &mut self,
+        state: &BlockState<Layer<V>, C>,
+        tx: &Transaction,
+        attempt: &Attempt,
+    ) -> Growth {
+        let touched = state.touched_since(attempt.before);
+        let keys = touched.keys.into_iter().chain(unread_keys(attempt));
+        let growth = Growth {
+            witness: self.witness.add(keys),
+            code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
+            transaction_bytes: LENGTH_BYTES + tx.encoded().len(),
+            exported_transaction: exports::item_bytes(tx.encoded()),
+            exported_receipt: exported_receipt_bytes(&attempt.receipt),
+        };
+        self.code_bytes += growth.code_bytes;
+        self.transaction_bytes += growth.transaction_bytes;
+        self.exported_transactions += growth.exported_transaction;
+        self.exported_receipts += growth.exported_receipt;
+        growth
+    }
+
+    fn shrink(&mut self, growth: Growth) {
+        self.witness.undo(growth.witness);
+        self.code_bytes -= growth.code_bytes;
+        self.transaction_bytes -= growth.transaction_bytes;
+        self.exported_transactions -= growth.exported_transaction;
+        self.exported_receipts -= growth.exported_receipt;
+    }
+}
+
+/// What a transaction writes without having read it: slots of contracts that it creates, and new codes.
+fn unread_keys(attempt: &Attempt) -> Vec<Key> {
+    let changed = attempt.changes.iter().filter(|(_, account)| account.is_touched());
+    let mut keys = Vec::new();
+    for (address, account) in changed {
+        if account.is_created() {
+            let account_keys = AccountKeys::<Blake2b>::new(*address);
+            keys.extend(account.changed_storage_slots().map(|(slot, _)| account_keys.slot(*slot)));
+        }
+        if let Some(code) = account.info.code.as_ref().filter(|code| !code.is_empty())
+            && account.info.code_hash != account.original_info().code_hash
+        {
+            keys.extend(code_keys(*address, code.len()));
+        }
+    }
+    keys
+}
+
+/// The bytes of a receipt in the exported list.
+fn exported_receipt_bytes(receipt: &ReceiptEnvelope) -> usize {
+    let length = receipt.encode_2718_len();
+    if receipt.is_legacy() { length } else { length + alloy_rlp::length_of_length(length) }
+}

@@ -1,0 +1,81 @@
+//! A block that will never change again.
+
+use crate::{Parent, draft::Draft};
+use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_primitives::{B256, Bytes};
+use alloy_rlp::Encodable;
+use jam::Signature;
+use service::{blobs, execution::Executed, exports, header};
+use state::{CodeSet, Layer, Values, Writes};
+use std::sync::Arc;
+use types::{SealedBlock, Transaction};
+
+/// A sealed block with everything that executing it gave.
+#[derive(Clone, Debug)]
+pub struct Sealed<V> {
+    /// What is to be kept.
+    pub draft: Draft,
+    /// One per transaction, with the logs.
+    pub receipts: Arc<[ReceiptEnvelope]>,
+    /// The state after it.
+    pub layer: Layer<V>,
+    /// What it wrote.
+    pub writes: Arc<Writes>,
+    /// The codes that accounts have since it.
+    pub created: CodeSet,
+    /// Witness, codes and transactions, as they travel.
+    pub extrinsics: [Bytes; service::refine::EXTRINSICS],
+    /// Segments that it exports.
+    pub export_segments: usize,
+}
+
+/// The state cannot be read, or is damaged; nothing is wrong with the block.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the block cannot be sealed: {0}")]
+pub struct SealError(pub String);
+
+impl<V: Values + Clone> Sealed<V> {
+    pub(crate) fn new(
+        parent: &Parent<V>,
+        header: Header,
+        transactions: Vec<Transaction>,
+        executed: Executed,
+        sign: impl FnOnce(B256) -> Signature,
+    ) -> Result<Self, SealError> {
+        let changes = &executed.changes;
+        let witness = parent.layer.witness(&changes.touched);
+        let witness = witness.map_err(|error| SealError(error.to_string()))?.encode();
+        let layer = parent.layer.child(&changes.writes);
+        let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
+        let header = header::complete(header, &encoded, &executed, layer.root());
+        let in_lists = |items: &mut dyn Iterator<Item = &[u8]>| items.map(exports::item_bytes).sum();
+        let export_segments = exports::segments(
+            header.length(),
+            in_lists(&mut encoded.iter().map(|tx| &tx[..])),
+            in_lists(&mut executed.encoded_receipts.iter().map(|receipt| &receipt[..])),
+        );
+        let extrinsics = [witness.into(), changes.codes.encode().into(), blobs::join(encoded)];
+        let block = SealedBlock::new(header, transactions);
+        let signature = sign(block.id().hash);
+        Ok(Self {
+            draft: Draft { parent: parent.header.clone(), block, signature },
+            receipts: executed.receipts.into(),
+            layer,
+            writes: Arc::new(executed.changes.writes),
+            created: executed.changes.created,
+            extrinsics,
+            export_segments,
+        })
+    }
+
+    /// The block.
+    pub const fn block(&self) -> &SealedBlock {
+        &self.draft.block
+    }
+
+    /// What the next block stands on.
+    pub fn as_parent(&self) -> Parent<V> {
+        let header = self.block().header().clone();
+        Parent { hash: self.block().id().hash, header, layer: self.layer.clone() }
+    }
+}

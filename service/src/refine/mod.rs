@@ -1,0 +1,205 @@
+//! A work-package bundle, refined: is this a valid block, and what does it claim?
+//!
+//! A pure function of the bundle and the service's [`Config`]; every guarantor gets the same answer. It does what is
+//! cheap first:
+//!
+//! ```text
+//!   package: sizes, one item, ours -> payload: signature, parent, header fields -> witness against the parent's root
+//!     -> execute each transaction on what the witness proves (a key that it lacks is an error, never zero)
+//!     -> witness and codes were exactly what was needed -> every root -> the sealed header -> exports
+//! ```
+//!
+//! Work is bounded by what the package declares: bytes before anything is read, gas after every transaction. Nothing in
+//! a bundle can make it panic.
+
+mod error;
+
+pub use error::RefineError;
+
+use crate::{
+    Config,
+    accumulate::Claim,
+    blobs,
+    execution::{Executed, Execution, Rules},
+    exports,
+    header::{self, Choice},
+    payload::Payload,
+    signature,
+};
+use alloy_consensus::{Header, TxEnvelope, transaction::SignerRecoverable};
+use alloy_eips::Decodable2718;
+use alloy_primitives::{Address, Bytes};
+use jam::{Bundle, Params, SegmentRoot, WorkItem};
+use state::{CodeSet, Codes, PartialTree, Values, Witness};
+use std::collections::BTreeMap;
+use types::Transaction;
+
+/// Extrinsic 0 is the witness.
+pub const WITNESS: usize = 0;
+/// Extrinsic 1 is the codes.
+pub const CODES: usize = 1;
+/// Extrinsic 2 is all transactions.
+pub const TRANSACTIONS: usize = 2;
+/// How many extrinsics a block has.
+pub const EXTRINSICS: usize = 3;
+
+/// What a good bundle gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Output {
+    /// The output for accumulate, encoded as [`Claim::encode`] does.
+    pub claim: Claim,
+    /// The segments, of which the root goes into the report.
+    pub exports: Vec<Bytes>,
+}
+
+impl Output {
+    /// The root of the segments.
+    pub fn exports_root(&self) -> SegmentRoot {
+        exports::root(&self.exports)
+    }
+}
+
+/// Refines an encoded bundle.
+pub fn refine(bundle: &Bytes, config: &Config, params: &Params) -> Result<Output, RefineError> {
+    let bundle = Bundle::decode(bundle, params).map_err(jam::BundleError::from)?;
+    refine_bundle(&bundle, config, params)
+}
+
+/// Refines a bundle.
+pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Result<Output, RefineError> {
+    refine_with(bundle, config, params, |_, _, tx| tx.recover_signer().ok())
+}
+
+/// Refines a bundle whose senders are known already: those of `known`, in their order.
+///
+/// Everything is checked as by [`refine_bundle`], but where the bytes of a transaction are those of the known one, so is
+/// its sender. The builder recovered them when they came in, and recovery is most of what refining costs.
+pub fn refine_known(
+    bundle: &Bundle,
+    config: &Config,
+    params: &Params,
+    known: &[Transaction],
+) -> Result<Output, RefineError> {
+    refine_with(bundle, config, params, |index, bytes, tx| match known.get(index) {
+        Some(known) if known.encoded() == bytes => Some(known.sender()),
+        _ => tx.recover_signer().ok(),
+    })
+}
+
+fn refine_with(
+    bundle: &Bundle,
+    config: &Config,
+    params: &Params,
+    sender: impl Fn(usize, &Bytes, &TxEnvelope) -> Option<Address>,
+) -> Result<Output, RefineError> {
+    bundle.package.check(params)?;
+    bundle.check(&BTreeMap::new())?;
+    let item = work_item(bundle, config)?;
+    let payload = Payload::decode(&item.payload)?;
+    let header = start(&payload, config)?;
+
+    let witness = Witness::decode(&bundle.extrinsics[WITNESS])?;
+    let mut partial: PartialTree = witness.verify(payload.parent.state_root)?;
+    let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
+    let transactions = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
+    let executed = {
+        let execution = Execution::new(&partial, &codes, &header, Rules::of(config));
+        let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
+        execute(execution, &transactions, item.refine_gas, sender)?
+    };
+
+    partial.covers_exactly(&executed.changes.touched)?;
+    if executed.changes.codes != codes {
+        let needed = executed.changes.codes.len();
+        return Err(RefineError::CodesExcess { given: codes.len(), needed });
+    }
+    let post_root = partial.update(&executed.changes.writes).map_err(state::witness::CoverageError::from)?;
+    let header = header::complete(header, &transactions, &executed, post_root);
+    if let Some(field) = header::first_difference(&header, &payload.header) {
+        return Err(RefineError::Header(field));
+    }
+    let exports = export(item, &header, &transactions, &executed)?;
+    Ok(Output { claim: claim(&payload), exports })
+}
+
+/// The one work item, if it is ours.
+fn work_item<'a>(bundle: &'a Bundle, config: &Config) -> Result<&'a WorkItem, RefineError> {
+    let [item] = &bundle.package.items[..] else {
+        return Err(RefineError::Items(bundle.package.items.len()));
+    };
+    if item.service != config.service {
+        return Err(RefineError::Service(item.service));
+    }
+    if item.code_hash != config.code_hash {
+        return Err(RefineError::Code);
+    }
+    let (extrinsics, imports) = (item.extrinsics.len(), item.imports.len());
+    if extrinsics != EXTRINSICS || imports > 0 {
+        return Err(RefineError::Inputs { extrinsics, imports });
+    }
+    Ok(item)
+}
+
+/// Checks all that can be known without executing, and gives the header that the block begins with.
+fn start(payload: &Payload, config: &Config) -> Result<Header, RefineError> {
+    let sealed = &payload.header;
+    if !signature::verifies(&config.builder, sealed.hash_slow(), &payload.signature) {
+        return Err(RefineError::Signature);
+    }
+    let parent_hash = payload.parent.hash_slow();
+    if parent_hash != sealed.parent_hash {
+        return Err(RefineError::Parent);
+    }
+    let header = header::next(&payload.parent, parent_hash, &Choice::of(sealed), config)?;
+    let same = [
+        ("number", header.number == sealed.number),
+        ("gas limit", header.gas_limit == sealed.gas_limit),
+        ("base fee", header.base_fee_per_gas == sealed.base_fee_per_gas),
+    ];
+    match same.into_iter().find(|(_, same)| !same) {
+        Some((field, _)) => Err(RefineError::Header(field)),
+        None => Ok(header),
+    }
+}
+
+fn execute<V: Values, C: Codes>(
+    mut execution: Execution<V, C>,
+    transactions: &[Bytes],
+    declared: u64,
+    sender: impl Fn(usize, &Bytes, &TxEnvelope) -> Option<Address>,
+) -> Result<Executed, RefineError> {
+    for (index, bytes) in transactions.iter().enumerate() {
+        let bad = |why: String| RefineError::Transaction { index, why };
+        let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| bad(error.to_string()))?;
+        let sender = sender(index, bytes, &tx).ok_or_else(|| bad("nobody signed it".into()))?;
+        let attempt = execution.attempt(&tx, sender).map_err(|error| bad(error.to_string()))?;
+        execution.keep(attempt);
+        if execution.gas_used() > declared {
+            return Err(RefineError::OutOfGas { index, declared });
+        }
+    }
+    execution.finish().map_err(|error| RefineError::Execution(error.to_string()))
+}
+
+fn export(
+    item: &WorkItem,
+    header: &Header,
+    transactions: &[Bytes],
+    executed: &Executed,
+) -> Result<Vec<Bytes>, RefineError> {
+    let exports = exports::export(header, transactions, &executed.encoded_receipts);
+    let (declared, found) = (usize::from(item.export_count), exports.len());
+    if declared == found { Ok(exports) } else { Err(RefineError::Exports { declared, found }) }
+}
+
+fn claim(payload: &Payload) -> Claim {
+    let header = &payload.header;
+    Claim {
+        parent: header.parent_hash,
+        number: header.number,
+        block: header.hash_slow(),
+        pre_root: payload.parent.state_root,
+        post_root: header.state_root,
+        gas_used: header.gas_used,
+    }
+}

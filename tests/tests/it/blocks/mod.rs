@@ -1,0 +1,7 @@
+//! Blocks that any validator can re-execute: what `bundler` builds, `service` must accept, and nothing else.
+
+mod build;
+mod limits;
+mod random;
+mod recorded;
+mod refusals;
