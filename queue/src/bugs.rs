@@ -15,8 +15,6 @@ pub enum Mistake {
     GuaranteedIsFinal,
     /// The record of a submission is written after it was sent.
     ActBeforeRecord,
-    /// A later version is built anew: another block of the same number.
-    RebuildChangesBlock,
     /// Any accumulated package settles its block.
     AccumulatedIsApplied,
     /// A release is written in two steps.

@@ -112,10 +112,6 @@ impl Queue {
             });
         }
         let (context, anchor_height) = self.choose_anchor(number, now)?;
-        #[cfg(feature = "bugs")]
-        if self.has(crate::Mistake::RebuildChangesBlock) && !bundle.versions.is_empty() {
-            return Some(self.rebuilt_otherwise(number, core, context, anchor_height));
-        }
         Some(Submission {
             block,
             version: bundle.next_version(),
@@ -124,24 +120,6 @@ impl Queue {
             anchor_height,
             package: None,
         })
-    }
-
-    #[cfg(feature = "bugs")]
-    fn rebuilt_otherwise(
-        &mut self,
-        number: u64,
-        core: u16,
-        context: RefineContext,
-        anchor_height: u64,
-    ) -> Submission {
-        let mut version = 0;
-        let mut block = types::BlockId::default();
-        self.change(number, |bundle| {
-            version = bundle.next_version();
-            bundle.block.hash.0[0] ^= version as u8;
-            block = bundle.block;
-        });
-        Submission { block, version, core, context, anchor_height, package: None }
     }
 
     /// Whether the same bytes should be sent again, but one of their anchors is getting too old.

@@ -1,6 +1,7 @@
 //! The invariants, checked by one who sees everything and shares no state with the node.
 
 use super::{
+    builder::Version,
     journal::{Journal, Place},
     network::{Network, PARAMS},
     node::Node,
@@ -49,12 +50,13 @@ impl Checker {
         &mut self,
         node: &Node,
         submission: &Submission,
-        package: PackageHash,
+        sent: &Version,
         now: Time,
         journal: &Journal,
         network: &mut Network,
     ) {
-        let block = submission.block;
+        let (block, package) = (submission.block, sent.package);
+        self.require(sent.block == block, || format!("10: {block} was rebuilt as {}", sent.block));
         let is_sealed = journal.blocks.contains_key(&block.hash);
         self.require(is_sealed, || format!("5: {block} sent, which was never sealed"));
         self.require(node.queue.in_window(now), || format!("7: {block} sent outside the window"));

@@ -36,6 +36,8 @@ pub(super) struct Sealed {
     pub parent: BlockId,
     /// Its transactions.
     pub transactions: Vec<Transaction>,
+    /// What it can be built again from, if it is a real block.
+    pub draft: Option<bundler::Draft>,
 }
 
 /// Where a transaction durably is.
@@ -80,6 +82,8 @@ pub(super) struct Journal {
     kept: BTreeMap<B256, Kept>,
     /// Every block that was ever sealed.
     pub blocks: BTreeMap<B256, Sealed>,
+    /// Final blocks, in order.
+    pub finished: Vec<B256>,
     /// Unfinished blocks.
     pub unfinished: BTreeMap<u64, B256>,
     /// Packages of which a submission is recorded.
@@ -138,6 +142,7 @@ impl Journal {
             Record::Finalized { through } => {
                 let rest = self.unfinished.split_off(&(through.number + 1));
                 let done = core::mem::replace(&mut self.unfinished, rest);
+                self.finished.extend(done.values());
                 self.place_all(done.into_values(), Place::Final);
             }
             _ => {}

@@ -1,10 +1,14 @@
 //! The simulator: the real pool, queue, follower and service rule, in virtual time, against a chain in which everything
 //! goes wrong that can.
 //!
+//! One seed in sixteen also has the real bundler with revm, and validators that refine what they are sent; the others
+//! have a builder that only hashes.
+//!
 //! A seed decides which faults there are and how often, then everything else. First faults happen; then they heal, and
 //! all that was accepted must become final. After every step the invariants are checked by one who sees everything.
 //! The same seed gives the same run.
 
+mod builder;
 mod check;
 mod faults;
 mod journal;
@@ -29,6 +33,8 @@ pub struct Options {
     pub bug: Option<Bug>,
     /// Whether to sign with real keys, which is slow.
     pub real_signatures: bool,
+    /// Whether blocks are made by the real bundler and refined by the validators, which is slower.
+    pub real_blocks: bool,
     /// Whether to keep a trace.
     pub trace: bool,
 }
@@ -40,6 +46,8 @@ pub enum Bug {
     Queue(Mistake),
     /// In the service.
     Service(service::accumulate::Mistake),
+    /// In the bundler.
+    Bundler(bundler::Mistake),
 }
 
 /// The mistakes by the names that `--bug` takes.
@@ -53,7 +61,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("act-before-record", Bug::Queue(Mistake::ActBeforeRecord)),
     ("accumulated-is-applied", Bug::Queue(Mistake::AccumulatedIsApplied)),
     ("split-release", Bug::Queue(Mistake::SplitRelease)),
-    ("rebuild-changes-block", Bug::Queue(Mistake::RebuildChangesBlock)),
+    ("rebuild-changes-block", Bug::Bundler(bundler::Mistake::RebuildChangesBlock)),
     ("forget-versions", Bug::Queue(Mistake::ForgetVersions)),
     ("no-descendants", Bug::Queue(Mistake::NoDescendants)),
 ];
@@ -65,6 +73,13 @@ impl Options {
             _ => None,
         };
         Config { policy: self.policy, mistake, ..Config::new(&PARAMS, SLOT_MS) }
+    }
+
+    fn bundler_mistake(&self) -> Option<bundler::Mistake> {
+        match self.bug {
+            Some(Bug::Bundler(mistake)) => Some(mistake),
+            _ => None,
+        }
     }
 
     fn service_mistake(&self) -> Option<service::accumulate::Mistake> {
@@ -116,11 +131,17 @@ pub const fn is_harsh(seed: u64) -> bool {
 /// One seed in so many signs with real keys.
 const REAL_SIGNATURES_EVERY: u64 = 32;
 
+/// One seed in so many builds real blocks.
+const REAL_BLOCKS_EVERY: u64 = 16;
+
 /// Runs one seed. A panic is a violation.
 pub fn run(seed: u64, options: &Options) -> Outcome {
     jam::sample::allow_simulated_keys();
     let options = Options {
         real_signatures: options.real_signatures || seed.is_multiple_of(REAL_SIGNATURES_EVERY),
+        real_blocks: options.real_blocks
+            || seed % REAL_BLOCKS_EVERY == 5
+            || options.bundler_mistake().is_some(),
         ..options.clone()
     };
     let run = AssertUnwindSafe(|| world::Simulation::new(seed, &options).run());

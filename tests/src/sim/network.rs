@@ -60,6 +60,8 @@ pub(super) struct Parcel {
     pub claim: Claim,
     /// Whether no validator can refine it.
     pub poisonous: bool,
+    /// The bundle, if it is a real one.
+    pub bundle: Option<jam::codec::Bytes>,
 }
 
 /// The chain with all its branches, and what the validators hold.
@@ -160,9 +162,26 @@ impl Network {
     }
 
     /// Takes a package.
-    pub(super) fn take(&mut self, parcel: Parcel, from_slot: u32, faults: &mut Faults, rng: &mut Rng) {
+    ///
+    /// A real bundle is refined, and must come to what was claimed.
+    pub(super) fn take(
+        &mut self,
+        parcel: Parcel,
+        from_slot: u32,
+        faults: &mut Faults,
+        rng: &mut Rng,
+    ) -> Result<(), String> {
+        let mut parcel = parcel;
+        if let Some(bundle) = &parcel.bundle {
+            let claim = super::builder::refine(bundle)?;
+            let expected = (parcel.claim.parent, parcel.claim.number, parcel.claim.block);
+            if (claim.parent, claim.number, claim.block) != expected {
+                return Err(format!("it refines to block {}", claim.id()));
+            }
+            parcel.claim = claim;
+        }
         if parcel.poisonous {
-            return;
+            return Ok(());
         }
         let Parcel { package, core, context, anchor_height, claim, .. } = parcel;
         let once = faults.has(Fault::Fork) && rng.chance(500);
@@ -176,6 +195,7 @@ impl Network {
             once,
             reported: false,
         });
+        Ok(())
     }
 
     /// Authors the block of a slot, or none; gives its hash.

@@ -4,21 +4,21 @@
 //! window is looked at again after a commit.
 
 use super::{
+    builder::{Builder, Version},
     journal::{Entry, Journal, Place, Sealed},
     network::{CODE_HASH, Network, PARAMS, SERVICE, SLOT_MS, learn_roots},
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, U256};
 use jam::{
-    Ed25519Key, HeaderHash, PackageHash, RefineContext, SlotClock,
+    Ed25519Key, HeaderHash, PackageHash, SlotClock,
     follow::{Follower, Update},
-    hash::blake2b,
 };
 use queue::{Action, Blame, ChainInput, Queue, Released, Sent, ServiceTracker, ServiceView, Submission};
 use service::accumulate::ServiceState;
 use std::collections::BTreeMap;
 use txpool::{Account, Head, Lookup, Pool, Returned, StateChange, Status, Verdict};
-use types::{BlockId, Duration, Event, Time, Transaction};
+use types::{Duration, Event, Time, Transaction};
 
 /// Transactions in a block.
 pub(super) const BLOCK_TXS_MAX: usize = 8;
@@ -33,7 +33,7 @@ pub(super) trait World {
     /// Makes entries durable.
     fn commit(&mut self, entries: Vec<Entry>) -> Result<(), Crashed>;
     /// Takes a version that leaves the node.
-    fn send(&mut self, node: &Node, submission: &Submission, package: PackageHash, now: Time);
+    fn send(&mut self, node: &Node, submission: &Submission, version: &Version, now: Time);
     /// Takes an event.
     fn event(&mut self, event: &Event, now: Time);
 }
@@ -54,6 +54,7 @@ pub(super) struct Node {
     pub blocks: BTreeMap<u64, Sealed>,
     nonces: BTreeMap<Address, u64>,
     build_counter: u64,
+    builder: Builder,
     update: Update,
     clock_offset_ms: i64,
     last_now: Time,
@@ -64,12 +65,16 @@ impl Node {
     /// Starts from the journal, on a chain that it has to learn again.
     pub(super) fn start(
         config: queue::Config,
+        mut builder: Builder,
         network: &Network,
         journal: &Journal,
-        genesis: BlockId,
         now: Time,
         mistake: Option<service::accumulate::Mistake>,
     ) -> Self {
+        let genesis = builder.genesis();
+        for hash in journal.finished.iter().chain(journal.unfinished.values()) {
+            builder.restore(journal.blocks[hash].draft.as_ref());
+        }
         let follower = network.follower();
         let state = ServiceState::new(genesis);
         let mut tracker =
@@ -86,6 +91,7 @@ impl Node {
             blocks: blocks.collect(),
             nonces: BTreeMap::new(),
             build_counter: journal.sealed,
+            builder,
             update: Update::default(),
             clock_offset_ms: 0,
             last_now: now,
@@ -262,13 +268,14 @@ impl Node {
     }
 
     fn submit(&mut self, submission: &Submission, now: Time, world: &mut impl World) -> Result<(), Crashed> {
-        let package = package_hash(submission.block, &submission.context);
+        let version = self.builder.package(submission.block, &submission.context, submission.version);
+        let package = version.package;
         if self.queue.commit_submission(submission, package, now).is_err() {
             return self.commit(vec![], now, world);
         }
         self.commit(vec![], now, world)?;
         if self.queue.in_window(now) {
-            world.send(self, submission, package, now);
+            world.send(self, submission, &version, now);
         } else {
             self.queue.handle_sent(submission.block.number, package, Sent::Failed);
         }
@@ -277,6 +284,9 @@ impl Node {
 
     fn release(&mut self, blocks: &[Released], now: Time, world: &mut impl World) -> Result<(), Crashed> {
         let mut returned = Vec::new();
+        if let Some(first) = blocks.first() {
+            self.builder.forget(first.block.number);
+        }
         for released in blocks {
             let Some(sealed) = self.blocks.remove(&released.block.number) else { continue };
             let verdict = match released.blame {
@@ -311,12 +321,13 @@ impl Node {
         self.last_seal = now;
         self.build_counter += 1;
         let parent = self.queue.newest();
-        let block = block_id(parent, &transactions, self.build_counter);
+        let made = self.builder.seal(parent, &transactions, self.build_counter, now);
+        let block = made.block;
         let hashes = transactions.iter().map(Transaction::hash).collect::<Vec<B256>>();
         self.queue
             .enqueue(block, parent, hashes.into(), now)
             .expect("it has room, and the parent is the newest");
-        let sealed = Sealed { block, parent, transactions };
+        let sealed = Sealed { block, parent, transactions, draft: made.draft };
         for tx in &sealed.transactions {
             self.nonces.insert(tx.sender(), tx.nonce() + 1);
         }
@@ -347,16 +358,4 @@ impl Node {
 /// The clock of the simulated chain.
 pub(super) fn clock() -> SlotClock {
     SlotClock::starting_at(Time::ZERO, SLOT_MS)
-}
-
-/// The package of a block with a context.
-pub(super) fn package_hash(block: BlockId, context: &RefineContext) -> PackageHash {
-    use jam::codec::Encode;
-    PackageHash(blake2b(&[block.hash.as_slice(), &context.encode()]))
-}
-
-fn block_id(parent: BlockId, transactions: &[Transaction], counter: u64) -> BlockId {
-    let hashes = transactions.iter().flat_map(|tx| tx.hash().0).collect::<Vec<u8>>();
-    let hash = blake2b(&[parent.hash.as_slice(), &hashes, &counter.to_le_bytes()]);
-    BlockId::new(parent.number + 1, hash)
 }

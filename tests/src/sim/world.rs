@@ -2,6 +2,7 @@
 
 use super::{
     Options, Outcome,
+    builder::{self, Builder, Version},
     check::Checker,
     faults::{Fault, Faults},
     journal::{Entry, Journal, Place},
@@ -9,8 +10,7 @@ use super::{
     node::{Crashed, Node, World, clock},
     rng::Rng,
 };
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEnvelope, transaction::Recovered};
-use alloy_primitives::{Address, B256, Signature, TxKind, U256};
+use alloy_primitives::B256;
 use jam::{Hash, HeaderHash, PackageHash, hash::blake2b, sample::Author};
 use queue::{Queue, Sent, Submission};
 use service::accumulate::Claim;
@@ -18,7 +18,7 @@ use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
-use types::{BlockId, Event, Time, Transaction};
+use types::{BlockId, Event, Time};
 
 const TICK_MS: u64 = 500;
 /// Slots in which faults happen.
@@ -27,9 +27,6 @@ const FAULT_SLOTS: (u64, u64) = (30, 70);
 /// blocks have to fail several times first.
 const HEAL_SLOTS: u64 = 120;
 const HEAL_SLOTS_POISON: u64 = 900;
-
-/// The block that the service starts with.
-pub(super) const GENESIS: BlockId = BlockId::new(0, B256::ZERO);
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -50,7 +47,7 @@ struct Outside {
     checker: Checker,
     faults: Faults,
     rng: Rng,
-    outbox: Vec<(Submission, PackageHash, bool)>,
+    outbox: Vec<(Submission, Version, bool)>,
     poison: BTreeSet<B256>,
     log: Hash,
     trace: Option<Vec<String>>,
@@ -85,15 +82,16 @@ impl World for Outside {
         if crashes { Err(Crashed) } else { Ok(()) }
     }
 
-    fn send(&mut self, node: &Node, submission: &Submission, package: PackageHash, now: Time) {
+    fn send(&mut self, node: &Node, submission: &Submission, version: &Version, now: Time) {
+        let package = version.package;
         self.note(|| {
             format!("send {} v{} core {} {package}", submission.block, submission.version, submission.core)
         });
-        self.checker.on_send(node, submission, package, now, &self.journal, &mut self.network);
+        self.checker.on_send(node, submission, version, now, &self.journal, &mut self.network);
         let sealed = self.journal.blocks.get(&submission.block.hash);
         let poisonous = sealed
             .is_some_and(|sealed| sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash())));
-        self.outbox.push((submission.clone(), package, poisonous));
+        self.outbox.push((submission.clone(), version.clone(), poisonous));
     }
 
     fn event(&mut self, event: &Event, now: Time) {
@@ -116,6 +114,7 @@ pub(super) struct Simulation {
     sequence: u64,
     outage_until: u64,
     senders: u64,
+    genesis: BlockId,
     heal_at: u64,
     healed: bool,
     latencies_ms: Vec<u64>,
@@ -130,9 +129,10 @@ impl Simulation {
             true => Author::new(PARAMS),
             false => Author::simulated(PARAMS),
         };
-        let network = Network::new(author, GENESIS, options.service_mistake());
         let heal_at = rng.within(FAULT_SLOTS.0, FAULT_SLOTS.1) * SLOT_MS;
         let senders = rng.within(2, 6);
+        let genesis = Builder::new(options.real_blocks, senders, None).genesis();
+        let network = Network::new(author, genesis, options.service_mistake());
         let outside = Outside {
             journal: Journal::default(),
             checker: Checker::default(),
@@ -157,6 +157,7 @@ impl Simulation {
             sequence: 0,
             outage_until: 0,
             senders,
+            genesis,
             heal_at,
             healed: false,
             latencies_ms: vec![],
@@ -291,7 +292,7 @@ impl Simulation {
         let config = self.options.queue_config();
         if let Some(expected) = self.queue_now.take() {
             let records = outside.journal.records.iter().cloned();
-            let replayed = Queue::replay(config.clone(), clock(), GENESIS, records).journal_state();
+            let replayed = Queue::replay(config.clone(), clock(), self.genesis, records).journal_state();
             if replayed != expected {
                 outside
                     .checker
@@ -302,7 +303,8 @@ impl Simulation {
         outside.checker.on_quiet(None, &outside.journal);
         let now = Time::from_millis(outside.true_ms);
         let mistake = self.options.service_mistake();
-        let mut node = Node::start(config, &outside.network, &outside.journal, GENESIS, now, mistake);
+        let builder = Builder::new(self.options.real_blocks, self.senders, self.options.bundler_mistake());
+        let mut node = Node::start(config, builder, &outside.network, &outside.journal, now, mistake);
         let finalized = outside.network.truth.finalized();
         node.claims(&outside.network.validators()[..5], finalized.hash, finalized.slot);
         outside.note(|| "started".into());
@@ -311,7 +313,8 @@ impl Simulation {
 
     /// Sends what left the node through a network that may lose, delay or repeat it.
     fn ship(&mut self) {
-        for (submission, package, poisonous) in std::mem::take(&mut self.outside.outbox) {
+        for (submission, version, poisonous) in std::mem::take(&mut self.outside.outbox) {
+            let package = version.package;
             let number = submission.block.number;
             if self.is_cut_off() || self.strikes(Fault::SubmissionDropped) {
                 self.later(300, Due::Answer(number, package, Sent::Failed));
@@ -337,6 +340,7 @@ impl Simulation {
                 anchor_height: submission.anchor_height,
                 claim,
                 poisonous,
+                bundle: version.bundle,
             };
             let delay = if self.strikes(Fault::SubmissionDelayed) {
                 self.outside.rng.within(1000, 60_000)
@@ -354,8 +358,11 @@ impl Simulation {
     fn arrives(&mut self, parcel: Parcel) {
         let next = (self.outside.true_ms / SLOT_MS) as u32 + 1;
         let slow = if self.strikes(Fault::GuarantorSlow) { self.outside.rng.within(1, 5) as u32 } else { 0 };
-        let Outside { network, faults, rng, .. } = &mut self.outside;
-        network.take(parcel, next + slow, faults, rng);
+        let Outside { network, faults, rng, checker, .. } = &mut self.outside;
+        let block = parcel.claim.id();
+        if let Err(why) = network.take(parcel, next + slow, faults, rng) {
+            checker.violations.push(format!("19: validators refuse {block}: {why}"));
+        }
     }
 
     fn slot(&mut self, slot: u32) {
@@ -448,13 +455,13 @@ impl Simulation {
     fn user(&mut self) {
         let Some(mut node) = self.node.take() else { return };
         let who = self.outside.rng.below(self.senders);
-        let sender = Address::with_last_byte(who as u8 + 1);
+        let sender = builder::sender(who, self.options.real_blocks);
         let next = node.next_nonce(sender);
         let replaces = next > 0 && self.strikes(Fault::Replacement);
         let (nonce, fee) = if replaces { (next - 1, 3 + self.outside.rng.below(50)) } else { (next, 2) };
         // Sometimes a later nonce comes first.
         let nonce = nonce + u64::from(!replaces && self.outside.rng.chance(50));
-        let tx = transaction(sender, nonce, fee, self.outside.rng.bits());
+        let tx = builder::transaction(who, self.options.real_blocks, nonce, fee, self.outside.rng.bits());
         if self.strikes(Fault::Poison) {
             self.outside.poison.insert(tx.hash());
         }
@@ -529,21 +536,4 @@ impl Simulation {
             latencies_ms: self.latencies_ms,
         }
     }
-}
-
-/// A transaction of a sender, unique by its salt. Nobody checks its signature here.
-fn transaction(sender: Address, nonce: u64, fee_gwei: u64, salt: u64) -> Transaction {
-    let fee = u128::from(fee_gwei) * 1_000_000_000;
-    let tx = TxEip1559 {
-        chain_id: 1337,
-        nonce,
-        gas_limit: 21_000,
-        max_fee_per_gas: fee,
-        max_priority_fee_per_gas: fee,
-        to: TxKind::Call(Address::ZERO),
-        value: U256::from(salt % 1000),
-        ..TxEip1559::default()
-    };
-    let signature = Signature::new(U256::from(salt), U256::from(1), false);
-    Transaction::new(Recovered::new_unchecked(TxEnvelope::from(tx.into_signed(signature)), sender))
 }
