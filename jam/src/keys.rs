@@ -1,7 +1,7 @@
 //! Keys and signatures of validators, and the names that certificates carry.
 
 use crate::hash::{Hash, blake2b, named_bytes32};
-use alloy_primitives::FixedBytes;
+use alloy_primitives::{FixedBytes, hex};
 use core::fmt;
 use ed25519_zebra::{SigningKey, VerificationKey};
 
@@ -61,8 +61,11 @@ pub enum Verifier {
 }
 
 impl Verifier {
-    /// Makes a key ready; `None` if the bytes are no key.
+    /// Makes a key ready; `None` if the bytes are no key, or one that [stands for nobody](Ed25519Key::is_weak).
     pub fn new(key: Ed25519Key) -> Option<Self> {
+        if key.is_weak() {
+            return None;
+        }
         #[cfg(any(test, feature = "sample"))]
         if crate::sample::is_simulated(&key) {
             return Some(Self::Simulated(key));
@@ -80,7 +83,26 @@ impl Verifier {
     }
 }
 
+/// The encodings of the points of small order, without the sign bit: the well-known seven.
+const SMALL_ORDER: [[u8; 32]; 7] = [
+    [0; 32],
+    hex!("0100000000000000000000000000000000000000000000000000000000000000"),
+    hex!("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"),
+    hex!("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a"),
+    hex!("ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+    hex!("edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+    hex!("eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f"),
+];
+
 impl Ed25519Key {
+    /// Whether everybody can sign for this key. ZIP 215 lets one made-up signature pass for every message under a
+    /// point of small order, and all zeros, which the chain puts in the place of an offender's key, is such a point.
+    pub fn is_weak(&self) -> bool {
+        let mut unsigned = self.0.0;
+        unsigned[31] &= 0x7f;
+        SMALL_ORDER.contains(&unsigned)
+    }
+
     /// Whether `signature` is this key's, for this purpose, on `subject`.
     pub fn verifies(&self, purpose: Purpose, subject: Hash, signature: &Signature) -> bool {
         Verifier::new(*self).is_some_and(|key| key.verifies(purpose, subject, signature))
@@ -207,6 +229,23 @@ mod tests {
         assert!(!key.verifies(Purpose::Guarantee, Hash::ZERO, &signature));
         assert!(!Ed25519Secret::trivial(1).public().verifies(Purpose::Guarantee, subject, &signature));
         assert!(!Ed25519Key([0xff; 32].into()).verifies(Purpose::Guarantee, subject, &signature));
+    }
+
+    #[test]
+    fn a_key_that_everybody_can_sign_for_signs_nothing() {
+        // R is the neutral point and s is zero: under a key of small order this passes for any message.
+        let mut forged = [0; 64];
+        forged[0] = 1;
+        let mut tried = 0;
+        for (mut bytes, sign) in SMALL_ORDER.into_iter().flat_map(|key| [(key, 0), (key, 0x80)]) {
+            bytes[31] |= sign;
+            let Ok(bare) = VerificationKey::try_from(bytes) else { continue };
+            bare.verify(&forged.into(), &Purpose::Guarantee.message(Hash::ZERO)).unwrap();
+            assert!(!Ed25519Key(bytes.into()).verifies(Purpose::Guarantee, Hash::ZERO, &forged.into()));
+            tried += 1;
+        }
+        assert_eq!(tried, 14);
+        assert!(!Ed25519Secret::trivial(0).public().is_weak());
     }
 
     #[test]

@@ -6,6 +6,10 @@
 //!                   Block, Header           what the chain says        block
 //!                   ChainSpec, Params       which chain it is          spec, params, slot
 //!  data  --erasure--> shards and their root; shuffle: who guarantees which core
+//!
+//!  state entries --state--> the parts that decide about packages
+//!  state + block --rules--> the state after it, or why the block is refused      what validators apply
+//!  blocks, words on finality --follow--> what became of a package, on any branch      what a builder needs
 //! ```
 //!
 //! Everything here is data and arithmetic: no socket, no file, no clock. The [`Params`] of a chain are an argument,
@@ -15,7 +19,8 @@
 //! the bytes that are left first. It reads exactly one encoding of each value and refuses bytes that follow it.
 //!
 //! **Errors.** [`codec::DecodeError`] says at which byte what was wrong. [`PackageLimit`], [`BundleError`] and
-//! [`ErasureError`] say what was too much, missing or not as promised.
+//! [`ErasureError`] say what was too much, missing or not as promised. [`state::StateError`] says which part of a state
+//! is missing or wrong, and [`follow::Refused`] why a block is not believed.
 //!
 //! **Which version.** `codec`, `package`, `report` and `block` hold all that another version of the Gray Paper would
 //! encode differently; the tests compare them byte by byte with `jam-std-common` 0.1.28, which is that version's

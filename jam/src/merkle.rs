@@ -2,7 +2,7 @@
 //! the chain's log of accumulation outputs is kept in.
 
 use crate::{
-    codec::wire,
+    codec::{AtMost, wire},
     hash::{Hash, SegmentRoot, blake2b, keccak},
     params::{SEGMENT_BYTES, SEGMENTS_PER_PAGE},
 };
@@ -159,11 +159,14 @@ pub fn segment_proves(root: SegmentRoot, index: usize, segment: &[u8], proof: &[
     here == root.0
 }
 
+/// Peaks of a range with as many entries as a `u64` counts.
+const PEAKS_MAX: usize = 64;
+
 wire! {
     /// A Merkle mountain range: the roots of its perfect trees, lowest first.
     pub struct MountainRange {
         /// The tree of 2^i entries at place i, if there is one.
-        pub peaks: Vec<Option<Hash>>,
+        pub peaks: Vec<Option<Hash>> => AtMost<PEAKS_MAX>,
     }
 }
 
@@ -198,6 +201,17 @@ impl MountainRange {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_range_has_at_most_64_peaks() {
+        use crate::{
+            Params,
+            codec::{Decode, Encode},
+        };
+        let range = |peaks| MountainRange { peaks: vec![None; peaks] }.encode();
+        assert!(MountainRange::decode(&range(64), &Params::TINY).is_ok());
+        assert!(MountainRange::decode(&range(65), &Params::TINY).is_err());
+    }
 
     fn segments(count: usize) -> Vec<Vec<u8>> {
         (0..count).map(|i| vec![i as u8; SEGMENT_BYTES]).collect()

@@ -172,6 +172,10 @@ impl Params {
                 self.epoch_slots > 0 && self.rotation_slots > 0,
                 "epoch and rotation must last at least one slot",
             ),
+            (
+                self.rotation_slots > 0 && self.epoch_slots.is_multiple_of(self.rotation_slots.into()),
+                "an epoch must be made of whole rotations",
+            ),
             (self.epoch_slots <= u32::from(u16::MAX), "an epoch may last at most 65,535 slots"),
             (self.contest_slots <= self.epoch_slots, "the ticket contest must end within the epoch"),
             (self.recent_blocks > 0 && self.recent_blocks <= 255, "1 to 255 recent blocks can be remembered"),
@@ -191,6 +195,10 @@ impl Params {
             (
                 self.cores as usize * GUARANTORS_PER_CORE == self.validators as usize,
                 "there must be three validators per core",
+            ),
+            (
+                self.work_items_max <= 16 && self.extrinsics_max <= 128,
+                "at most 16 work items and 128 extrinsics",
             ),
             (
                 self.imports_max <= 1 << 15 && self.exports_max <= 1 << 15,
@@ -220,5 +228,14 @@ mod tests {
         assert!(Params { epoch_slots: 0, ..Params::TINY }.check().is_err());
         assert!(Params { piece_bytes: 0, ..Params::TINY }.check().is_err());
         assert!(Params { cores: 1, ..Params::TINY }.check().is_err());
+        assert!(Params { rotation_slots: 0, ..Params::TINY }.check().is_err());
+    }
+
+    #[test]
+    fn parameters_that_the_rules_do_not_foresee_are_refused() {
+        // A rotation that runs across the end of an epoch would have two assignments.
+        assert!(Params { epoch_slots: 10, contest_slots: 8, ..Params::TINY }.check().is_err());
+        assert!(Params { work_items_max: 17, ..Params::TINY }.check().is_err());
+        assert!(Params { extrinsics_max: 129, ..Params::TINY }.check().is_err());
     }
 }

@@ -48,6 +48,8 @@ pub enum Era {
     Current,
     /// The previous epoch's validators (λ) and η₃.
     Previous,
+    /// The next epoch's validators (γ_P) and η₁.
+    Next,
 }
 
 /// A rotation's cores, and whose validators they are of.

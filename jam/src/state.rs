@@ -285,6 +285,14 @@ pub enum StateError {
     /// A part does not decode.
     #[error("the state's {0:?} does not decode: {1}")]
     Malformed(StateIndex, DecodeError),
+    /// It is the state after another block.
+    #[error("the state is that after {found}, not after {expected}")]
+    OtherBlock {
+        /// The block that it should be after.
+        expected: HeaderHash,
+        /// The newest block that it remembers.
+        found: HeaderHash,
+    },
 }
 
 /// One part of a state that is given by its keys.
@@ -301,6 +309,18 @@ impl PendingReports {
     /// No report on any core.
     pub fn none(params: &Params) -> Self {
         Self { cores: vec![None; usize::from(params.cores)] }
+    }
+}
+
+impl DisputeRecords {
+    /// No disputes yet.
+    pub const fn none() -> Self {
+        Self {
+            good: BTreeSet::new(),
+            bad: BTreeSet::new(),
+            wonky: BTreeSet::new(),
+            offenders: BTreeSet::new(),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! What became of a package, and the book that remembers it.
 
-use crate::{HeaderHash, PackageHash, state::Accumulated};
-use std::collections::{HashMap, VecDeque};
+use super::branch::Branch;
+use crate::{HeaderHash, PackageHash};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What became of a package on one branch of the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -35,7 +36,9 @@ pub enum Fate {
         /// The block that dropped it.
         block: HeaderHash,
     },
-    /// Seen on another branch, not on this one.
+    /// Not seen on this branch, but on another one that is known. For a sender this means the same as
+    /// [`NotSeen`](Self::NotSeen): here it can still be reported. It becomes `NotSeen` when the other branch is
+    /// forgotten, and something else if the other branch wins.
     Reorged,
 }
 
@@ -49,7 +52,7 @@ struct Entry {
 
 /// What blocks did to packages, by package. Bounded: unfinalized blocks are forgotten with their branch, final ones
 /// after as many blocks as the chain itself remembers accumulated packages.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Book {
     unfinalized: HashMap<PackageHash, Vec<Entry>>,
     settled: HashMap<PackageHash, (Fate, u64)>,
@@ -58,18 +61,24 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Starts with what the state at `height` says was accumulated.
-    pub(super) fn new(accumulated: &Accumulated, height: u64, head: HeaderHash) -> Self {
-        let mut book = Self { retained_blocks: accumulated.blocks.len() as u64, ..Self::default() };
-        for (back, packages) in accumulated.blocks.iter().rev().enumerate() {
-            let height = height.saturating_sub(back as u64);
-            let packages = packages.iter().copied().collect::<Vec<_>>();
-            for package in &packages {
-                book.settled.insert(*package, (Fate::Accumulated { block: head }, height));
-            }
-            book.by_height.push_front((height, packages));
+    /// Starts with what became of packages before, and how many blocks before the one of `height`. It is forgotten
+    /// after `retained_blocks`.
+    pub(super) fn new(fates: &BTreeMap<PackageHash, (u64, Fate)>, height: u64, retained_blocks: u64) -> Self {
+        let mut by_height = BTreeMap::<u64, Vec<PackageHash>>::new();
+        let mut settled = HashMap::new();
+        for (package, (age, fate)) in fates {
+            let at = height.saturating_sub(*age);
+            settled.insert(*package, (*fate, at));
+            by_height.entry(at).or_default().push(*package);
         }
-        book
+        let by_height = by_height.into_iter().collect();
+        Self { unfinalized: HashMap::new(), settled, by_height, retained_blocks }
+    }
+
+    /// What became of packages up to the finalized block, which has this height, in the form to start with.
+    pub(super) fn final_fates(&self, height: u64) -> BTreeMap<PackageHash, (u64, Fate)> {
+        let fates = self.settled.iter();
+        fates.map(|(package, (fate, at))| (*package, (height.saturating_sub(*at), *fate))).collect()
     }
 
     /// Notes what a block did.
@@ -115,33 +124,35 @@ impl Book {
         forgotten
     }
 
-    /// What became of a package on the branch whose unfinalized blocks are `branch`.
-    pub(super) fn fate(&self, package: &PackageHash, branch: &[HeaderHash]) -> Fate {
-        let entries = self.unfinalized.get(package).map_or(&[][..], Vec::as_slice);
-        let here = entries.iter().filter(|entry| branch.contains(&entry.block));
-        // A block notes at most one fate of a package, so the highest entry is the latest.
-        match (here.max_by_key(|entry| entry.height), self.settled.get(package)) {
-            (Some(entry), _) => entry.fate,
-            (None, Some((fate, _))) => *fate,
-            (None, None) if entries.is_empty() => Fate::NotSeen,
-            (None, None) => Fate::Reorged,
+    /// What became of a package on a branch.
+    pub(super) fn fate(&self, package: &PackageHash, branch: &Branch<'_>) -> Fate {
+        match (self.latest(package, branch), self.settled.get(package)) {
+            (Some((fate, _)), _) => fate,
+            (None, None) if self.unfinalized.contains_key(package) => Fate::Reorged,
+            (None, _) => self.final_fate(package),
         }
+    }
+
+    /// What became of a package up to the finalized block.
+    pub(super) fn final_fate(&self, package: &PackageHash) -> Fate {
+        self.settled.get(package).map_or(Fate::NotSeen, |(fate, _)| *fate)
+    }
+
+    /// The latest thing that an unfinalized block of the branch did to a package, and the block's height.
+    fn latest(&self, package: &PackageHash, branch: &Branch<'_>) -> Option<(Fate, u64)> {
+        let entries = self.unfinalized.get(package)?.iter();
+        let here = entries.filter(|entry| branch.contains(entry.block, entry.height));
+        // A block notes at most one fate of a package, so the highest entry is the latest.
+        here.max_by_key(|entry| entry.height).map(|entry| (entry.fate, entry.height))
     }
 
     /// Whether the package is among those that the chain remembers as accumulated when a block of `height` comes on
     /// this branch.
-    pub(super) fn is_accumulated(&self, package: &PackageHash, branch: &[HeaderHash], height: u64) -> bool {
-        let at = match self.fate(package, branch) {
-            Fate::Accumulated { block } => self.height_of(package, block),
-            _ => None,
-        };
-        at.is_some_and(|at| at + self.retained_blocks >= height)
-    }
-
-    fn height_of(&self, package: &PackageHash, block: HeaderHash) -> Option<u64> {
-        let entries = self.unfinalized.get(package).map_or(&[][..], Vec::as_slice);
-        let here = entries.iter().find(|entry| entry.block == block).map(|entry| entry.height);
-        here.or_else(|| self.settled.get(package).map(|(_, height)| *height))
+    pub(super) fn is_accumulated(&self, package: &PackageHash, branch: &Branch<'_>, height: u64) -> bool {
+        let latest = self.latest(package, branch).or_else(|| self.settled.get(package).copied());
+        latest.is_some_and(|(fate, at)| {
+            matches!(fate, Fate::Accumulated { .. }) && at + self.retained_blocks >= height
+        })
     }
 
     /// How many packages are remembered.

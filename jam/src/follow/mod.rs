@@ -6,20 +6,33 @@
 //! ```
 //!
 //! Nobody is believed because of who it is. A block counts if its guarantees and assurances carry valid signatures of
-//! the validators assigned, and fit the state of its branch; a block is final if more than two thirds of the
-//! validators of its epoch say so. The result depends on *which* blocks and words came, not on their order.
+//! the validators assigned, and fit the state of its branch. A block is final if more than two thirds of the
+//! validators of its epoch say so, and they are validators because a *final* block says so. The result depends on
+//! *which* blocks and words came, not on their order.
 //!
 //! **States of a package** on a branch: see [`Fate`]. `Reported` is not final: the report may time out, its block may
 //! lose, and then the package is as if it had never been sent.
 //!
 //! **Limits.** State is kept for unfinalized blocks only ([`Limits::unfinalized_max`]); when there are too many, the
-//! lowest block that nothing builds on goes. Blocks that wait for an ancestor are bounded in number and bytes, and so
-//! is what is asked for. Fates of final packages are remembered as long as the chain itself remembers them: one
-//! epoch's number of blocks.
+//! lowest block that nothing builds on and nobody calls final goes, never one that more than a third of the validators
+//! call final. If finality is farther away than that many blocks, or if more than a third of the validators have been
+//! replaced since the last word that came, following cannot catch up: begin anew from a later state. Blocks that
+//! wait for an ancestor are bounded in number and bytes, and so is what is asked for. Fates of final packages are
+//! remembered as long as the chain itself remembers them: one epoch's number of blocks.
 //!
-//! **What is not checked:** seals (whether the author was allowed to author), service code and authorizers. A made-up
-//! block without guarantees is therefore possible; it can delay us, but never show a package as guaranteed that is
-//! not, nor make it final.
+//! **Cost.** An import costs its signatures and what differs from the best branch; how many unfinalized blocks are below
+//! does not matter.
+//!
+//! **What is not checked:** seals and tickets (whether the author was allowed to author), the entropy that a header
+//! adds, the validators that an epoch mark announces, state roots (unless the state [told](Follower::learn_roots)),
+//! authorizers, service code and its minimum gas, lookup anchors' places, preimages.
+//!
+//! Therefore a liar without any validator's key *can* make up blocks without guarantees, and make the best branch one of
+//! its own; from the second epoch mark of such a branch on the validators are its own too, and packages look reported and
+//! accumulated there. It *cannot* show a package as reported by real validators that they did not report, cannot make
+//! anything final, and cannot keep what real validators call final from being found. What must not be undone is
+//! decided by [`ChainView::finalized_fate`]; with [`Follower::note_slot`] a made-up branch cannot be longer than the
+//! slots that have passed.
 //!
 //! ```no_run
 //! # use jam::{follow::{Follower, Limits, Start}, Block, Params};
@@ -34,12 +47,18 @@
 //! }
 //! ```
 
+mod best;
+mod branch;
+mod claims;
 mod fate;
 mod finality;
+mod import;
 mod node;
 mod orphans;
 mod outcome;
+mod refusals;
 mod start;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -50,17 +69,18 @@ pub use start::{Limits, Start};
 pub use view::{BlockRef, ChainView, Occupied};
 
 use crate::{
-    Block, Ed25519Key, Hash, HeaderHash, PackageHash, Params,
-    codec::Encode,
-    rules::{epoch::ValidatorSet, history::History},
-    state::{PendingReport, RecentBlocks},
+    Ed25519Key, HeaderHash, Params,
+    rules::epoch::Epoch,
+    state::{DisputeRecords, PendingReport, PendingReports, ReadyQueue, RecentBlocks},
 };
+use branch::Trunk;
+use claims::Claims;
 use fate::Book;
-use finality::Claims;
-use node::{Node, Rolling, Seen, Step};
+use node::{Node, Rolling};
 use orphans::Orphans;
+use refusals::Refusals;
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -73,30 +93,32 @@ pub struct Follower {
     best: HeaderHash,
     finalized: HeaderHash,
     book: Book,
+    /// The unfinalized blocks below the best one, and it.
+    trunk: Trunk,
+    /// Blocks that nothing builds on, by height.
+    leaves: BTreeSet<(u64, HeaderHash)>,
     orphans: Orphans,
     claims: Claims,
-    refused: VecDeque<HeaderHash>,
+    refused: Refusals,
+    /// The slot that it is, if anybody told.
+    slot_now: Option<u32>,
 }
 
 impl Follower {
     /// Begins at a final block.
     pub fn new(params: Params, start: Start, limits: Limits) -> Self {
+        let height = start.height;
+        let book = Book::new(&start.fates, height, params.epoch_slots.into());
         let epoch = Arc::new(start.epoch);
         let state = Rolling {
             slot: start.slot,
             assignments: Rolling::assignments_at(&params, &epoch, start.slot),
             epoch,
-            offenders: Arc::new(start.disputes.offenders),
+            disputes: Arc::new(start.disputes),
             pending: start.pending.cores.into_iter().map(|pending| pending.map(Arc::new)).collect(),
-            history: History::from(&start.recent),
+            history: start.recent,
             ready: Arc::new(start.ready),
         };
-        let height = start.height;
-        let mut book = Book::new(&start.accumulated, height, start.hash);
-        let waiting = state.pending.iter().flatten().map(|pending| {
-            (pending.report.package(), Fate::Reported { core: pending.report.core, block: start.hash })
-        });
-        book.settle(start.hash, height, &waiting.collect::<Vec<_>>());
         let node = Node {
             parent: HeaderHash::ZERO,
             height,
@@ -112,9 +134,12 @@ impl Follower {
             best: start.hash,
             finalized: start.hash,
             book,
+            trunk: Trunk::new(height),
+            leaves: [(height, start.hash)].into(),
             orphans: Orphans::default(),
             claims: Claims::default(),
-            refused: VecDeque::new(),
+            refused: Refusals::default(),
+            slot_now: None,
         }
     }
 
@@ -139,17 +164,36 @@ impl Follower {
         BlockRef { hash: self.finalized, slot: node.state.slot, height: node.height }
     }
 
+    /// Where another follower can go on: the finalized block and all that is known up to it. Blocks above it and words on
+    /// finality are not part of it; they can be asked for again. It can be encoded and kept.
+    pub fn checkpoint(&self) -> Start {
+        let Node { height, state, .. } = &self.nodes[&self.finalized];
+        let pending = state.pending.iter().map(|waiting| waiting.as_deref().cloned()).collect();
+        Start {
+            hash: self.finalized,
+            slot: state.slot,
+            height: *height,
+            epoch: Epoch::clone(&state.epoch),
+            disputes: DisputeRecords::clone(&state.disputes),
+            pending: PendingReports { cores: pending },
+            recent: state.history.clone(),
+            ready: ReadyQueue::clone(&state.ready),
+            fates: self.book.final_fates(*height),
+        }
+    }
+
     /// Whether a block is believed and at or above the finalized one.
     pub fn contains(&self, hash: HeaderHash) -> bool {
         self.nodes.contains_key(&hash)
     }
 
-    /// The block before a block, as long as both are kept.
+    /// The block before a block, as long as both are kept: from the finalized block on.
     pub fn parent(&self, hash: HeaderHash) -> Option<HeaderHash> {
         Some(self.nodes.get(&hash)?.parent).filter(|parent| self.contains(*parent))
     }
 
-    /// The reports that a block accumulated, in order, as long as it is kept. Services see them in this order.
+    /// The reports that a block accumulated, in order, as long as it is kept; those of blocks that finality went past
+    /// are in the [`Update`]. Services see them in this order.
     pub fn accumulated(&self, hash: HeaderHash) -> &[Arc<PendingReport>] {
         self.nodes.get(&hash).map_or(&[], |node| &node.accumulated)
     }
@@ -159,179 +203,63 @@ impl Follower {
         (self.nodes.len(), self.orphans.len(), self.book.len())
     }
 
-    /// Blocks to ask peers for: missing ancestors of blocks that came, and blocks that more than a third of the
-    /// validators call final.
+    /// Blocks to ask peers for: first those that more than a third of the validators call final, or the ancestor that
+    /// they wait for; then missing ancestors of other blocks that came, what has been waited for the longest first.
     pub fn wanted(&self) -> Vec<HeaderHash> {
-        let mut wanted = self.orphans.missing(self.limits.wanted_max);
-        let finalized = &self.nodes[&self.finalized].state;
-        let named = self.claims.named(&self.params, &finalized.epoch.current, finalized.slot);
-        wanted.extend(named.into_iter().filter(|hash| !self.contains(*hash) && !self.orphans.contains(hash)));
-        wanted.retain(|hash| !self.refused.contains(hash));
-        wanted.truncate(self.limits.wanted_max);
-        wanted
+        let named = self.named_final().into_iter().filter_map(|hash| self.orphans.ancestry(hash).last());
+        let mut listed = HashSet::new();
+        let wanted = named
+            .chain(self.orphans.missing())
+            .filter(|hash| !self.contains(*hash) && !self.refused.contains(hash) && listed.insert(*hash));
+        wanted.take(self.limits.wanted_max).collect()
     }
 
-    /// Takes a block, in any order; and with it the blocks that waited for it.
-    pub fn import(&mut self, block: Block) -> Update {
-        let mut update = Update::default();
-        let mut due = VecDeque::from([(block.header.hash(), block)]);
-        while let Some((hash, block)) = due.pop_front() {
-            match self.import_one(hash, block, &mut update.changed) {
-                Ok(true) => {
-                    self.consider_best(hash, &mut update);
-                    due.extend(self.orphans.children_of(hash));
-                }
-                Ok(false) => {}
-                Err(refused) => {
-                    self.note_refused(hash);
-                    update.refused.push((hash, refused));
-                }
-            }
-        }
-        self.finalize(&mut update);
-        update
+    /// Blocks that more than a third of the validators call final and that are not believed yet.
+    fn named_final(&self) -> Vec<HeaderHash> {
+        let (slot, sets) = (self.finalized().slot, self.trusted_sets());
+        let named = sets.iter().flat_map(|set| self.claims.named(&self.params, set, slot));
+        named.filter(|hash| !self.contains(*hash)).collect()
     }
 
-    /// Takes a validator's word that a block is final.
+    /// Nobody has this block, which is [wanted](Self::wanted): what waits for it goes. It may come again. A block that
+    /// enough validators call final stays wanted.
+    pub fn unavailable(&mut self, hash: HeaderHash) {
+        self.orphans.drop_with_descendants(hash);
+    }
+
+    /// Tells which slot it is, plus whatever clocks may differ by. From now on blocks of later slots are refused, until
+    /// a later slot is told; without a clock slots are believed.
+    pub const fn note_slot(&mut self, slot: u32) {
+        self.slot_now = Some(slot);
+    }
+
+    /// Takes a validator's word that a block is final. Whether the key is a validator's may become known later.
     pub fn claim_final(&mut self, validator: Ed25519Key, hash: HeaderHash, slot: u32) -> Update {
         let mut update = Update::default();
-        let sets = self.validator_sets();
-        if !sets.iter().any(|set| set.keys().contains(&validator)) {
-            return update;
-        }
         if self.claims.note(validator, hash, slot) {
-            self.finalize(&mut update);
+            self.claims.trim(&self.trusted_sets(), self.limits.strangers_max);
+            if self.contains(hash) {
+                self.finalize(&mut update);
+            }
         }
         update
     }
 
     /// Takes roots that only the state tells, from the state (β) after any block. Only blocks that are known and whose
-    /// roots are not yet are told; the caller vouches for the state.
+    /// roots are not yet are told; the caller vouches for the state. From then on blocks that contradict are refused;
+    /// those that were believed before stay.
     pub fn learn_roots(&mut self, recent: &RecentBlocks) {
-        for node in self.nodes.values_mut() {
-            for told in &recent.blocks {
-                if let Some(known) = node.state.history.get_mut(told.hash) {
-                    known.beefy_root = known.beefy_root.or(Some(told.beefy_root));
-                    let told_root = Some(told.state_root).filter(|root| *root != Hash::ZERO);
-                    known.state_root = known.state_root.or(told_root);
-                }
+        // A block remembers its last ancestors, so only so many generations can remember the told ones.
+        let known = |hash: HeaderHash| if self.contains(hash) { hash } else { self.finalized };
+        let mut generation = recent.blocks.iter().map(|told| known(told.hash)).collect::<BTreeSet<_>>();
+        for _ in 0..self.params.recent_blocks {
+            let mut next = BTreeSet::new();
+            for hash in generation {
+                let Some(node) = self.nodes.get_mut(&hash) else { continue };
+                recent.blocks.iter().for_each(|told| node.state.history.learn(told));
+                next.extend(node.children.iter().copied());
             }
+            generation = next;
         }
-    }
-
-    /// Whose words on finality may count: the validators at the finalized and at the best block, and the next ones.
-    fn validator_sets(&self) -> Vec<Arc<ValidatorSet>> {
-        let epochs = [self.finalized, self.best].map(|hash| Arc::clone(&self.nodes[&hash].state.epoch));
-        epochs.iter().flat_map(|epoch| [Arc::clone(&epoch.current), Arc::clone(&epoch.next)]).collect()
-    }
-
-    fn note_refused(&mut self, hash: HeaderHash) {
-        self.orphans.drop_with_descendants(hash);
-        self.refused.push_back(hash);
-        while self.refused.len() > self.limits.refused_max {
-            self.refused.pop_front();
-        }
-    }
-
-    /// Takes one block: whether it was new and its parent known.
-    fn import_one(
-        &mut self,
-        hash: HeaderHash,
-        block: Block,
-        changed: &mut BTreeSet<PackageHash>,
-    ) -> Result<bool, Refused> {
-        if self.contains(hash) {
-            return Ok(false);
-        }
-        if block.header.slot <= self.finalized().slot {
-            return Err(Refused::Stale);
-        }
-        let parent = block.header.parent;
-        if self.refused.contains(&parent) {
-            return Err(Refused::Parent);
-        }
-        let Some(node) = self.nodes.get(&parent) else {
-            let bytes = block.encode().len();
-            let Limits { orphans_max, orphan_bytes_max, .. } = self.limits;
-            self.orphans.insert(hash, block, bytes, orphans_max, orphan_bytes_max);
-            return Ok(false);
-        };
-        let (branch, height) = (self.branch(parent), node.height + 1);
-        let seen = Seen { book: &self.book, branch: &branch, height };
-        let Step { state, fates, accumulated } = node.state.after(&self.params, hash, &block, &seen)?;
-        self.make_room(parent)?;
-        self.book.note(hash, height, &fates);
-        changed.extend(fates.iter().map(|(package, _)| *package));
-        self.nodes.entry(parent).and_modify(|node| node.children.push(hash));
-        self.nodes.insert(hash, Node { parent, height, children: vec![], fates, accumulated, state });
-        Ok(true)
-    }
-
-    /// The unfinalized blocks from `head` down, `head` first.
-    fn branch(&self, head: HeaderHash) -> Vec<HeaderHash> {
-        let mut branch = Vec::new();
-        let mut here = head;
-        while here != self.finalized {
-            let Some(node) = self.nodes.get(&here) else { break };
-            branch.push(here);
-            here = node.parent;
-        }
-        branch
-    }
-
-    /// Makes room for a block on `parent`, if necessary at the cost of the lowest block that nothing builds on.
-    fn make_room(&mut self, parent: HeaderHash) -> Result<(), Refused> {
-        if self.nodes.len() <= self.limits.unfinalized_max {
-            return Ok(());
-        }
-        let spare = |hash: &HeaderHash| *hash != parent && *hash != self.best && *hash != self.finalized;
-        let leaves = self.nodes.iter().filter(|(hash, node)| node.children.is_empty() && spare(hash));
-        let lowest = leaves.map(|(hash, node)| (node.height, *hash)).min();
-        let (_, lowest) = lowest.ok_or(Refused::Full)?;
-        self.remove(lowest);
-        Ok(())
-    }
-
-    /// Removes a block and what was known through it.
-    fn remove(&mut self, hash: HeaderHash) -> Vec<HeaderHash> {
-        let Some(node) = self.nodes.remove(&hash) else { return vec![] };
-        self.book.forget(hash, &node.fates);
-        if let Some(parent) = self.nodes.get_mut(&node.parent) {
-            parent.children.retain(|child| *child != hash);
-        }
-        node.children
-    }
-
-    /// Makes a block the best one if it is: the highest, of several the one with the smallest hash. Packages on either
-    /// side of a switch have changed.
-    fn consider_best(&mut self, hash: HeaderHash, update: &mut Update) {
-        let rank =
-            |hash: HeaderHash| (self.nodes.get(&hash).map(|node| node.height), std::cmp::Reverse(hash));
-        if hash == self.best || rank(hash) < rank(self.best) {
-            return;
-        }
-        let (left, entered) = (self.branch(self.best), self.branch(hash));
-        let only_left = left.iter().filter(|hash| !entered.contains(hash));
-        let only_entered = entered.iter().filter(|hash| !left.contains(hash));
-        for hash in only_left.chain(only_entered) {
-            let fates = self.nodes.get(hash).map_or(&[][..], |node| &node.fates);
-            update.changed.extend(fates.iter().map(|(package, _)| *package));
-        }
-        update.cores.extend(self.changed_cores(self.best, hash));
-        self.best = hash;
-        update.best_moved = true;
-    }
-
-    /// The cores that are not kept busy by the same report after one block as after another.
-    fn changed_cores(&self, old: HeaderHash, new: HeaderHash) -> Vec<u16> {
-        let (Some(old), Some(new)) = (self.nodes.get(&old), self.nodes.get(&new)) else {
-            return (0..self.params.cores).collect();
-        };
-        let same = |a: &Option<Arc<PendingReport>>, b: &Option<Arc<PendingReport>>| match (a, b) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        let pairs = (0..).zip(old.state.pending.iter().zip(&new.state.pending));
-        pairs.filter(|(_, (a, b))| !same(a, b)).map(|(core, _)| core).collect()
     }
 }

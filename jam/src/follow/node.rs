@@ -1,10 +1,10 @@
 //! One block of the tree, with the rolling state after it.
 
-use super::{Fate, Refused, fate::Book};
+use super::{Fate, Refused, branch::Branch, fate::Book};
 use crate::{
-    Block, Ed25519Key, HeaderHash, PackageHash, Params,
+    Block, HeaderHash, PackageHash, Params,
     rules::{
-        accumulation,
+        accumulation::{self, Taken},
         assurances::{self, Availability, Pending},
         disputes,
         epoch::Epoch,
@@ -12,12 +12,9 @@ use crate::{
         reports::{self, ReportContext, Reported},
     },
     shuffle::Assignment,
-    state::{PendingReport, ReadyQueue},
+    state::{DisputeRecords, PendingReport, ReadyQueue},
 };
-use std::{
-    collections::{BTreeSet, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
 /// A block that was believed.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub(super) struct Node {
 pub(super) struct Rolling {
     pub(super) slot: u32,
     pub(super) epoch: Arc<Epoch>,
-    pub(super) offenders: Arc<BTreeSet<Ed25519Key>>,
+    pub(super) disputes: Arc<DisputeRecords>,
     pub(super) pending: Pending,
     pub(super) history: History,
     pub(super) ready: Arc<ReadyQueue>,
@@ -52,7 +49,8 @@ impl Rolling {
         Arc::new([epoch.assignment(params, slot), epoch.previous_assignment(params, slot)])
     }
 
-    /// The state after the next block, and what the block did to packages; or why it is not believed.
+    /// The state after the next block, and what the block did to packages; or why it is not believed. That the header
+    /// commits to the extrinsic was checked before.
     pub(super) fn after(
         &self,
         params: &Params,
@@ -64,14 +62,15 @@ impl Rolling {
         if header.slot <= self.slot {
             return Err(Refused::Slot);
         }
-        if header.extrinsic_hash != extrinsic.hash()
-            || !header.offenders.iter().copied().eq(extrinsic.disputes.offenders())
-        {
-            return Err(Refused::Extrinsic);
+        if !header.offenders.iter().copied().eq(extrinsic.disputes.offenders()) {
+            return Err(Refused::Offenders);
         }
         let mut next = self.turned_to(params, block)?;
-        next.history.note_state_root(header.prior_state_root);
-        let condemned = disputes::apply(&mut next.pending, &mut next.offenders, &extrinsic.disputes);
+        if !next.history.note_state_root(header.prior_state_root) {
+            return Err(Refused::StateRoot);
+        }
+        let condemned =
+            disputes::apply(params, &self.epoch, &mut next.pending, &mut next.disputes, &extrinsic.disputes)?;
         let availability = assurances::apply(
             params,
             &mut next.pending,
@@ -142,7 +141,7 @@ impl Rolling {
             slot: block.header.slot,
             epoch: &self.epoch,
             assignments: self.assignments.each_ref(),
-            offenders: &self.offenders,
+            offenders: &self.disputes.offenders,
             history: &self.history,
             is_known,
             pools: None,
@@ -170,7 +169,8 @@ impl Rolling {
         }
         let ready = Arc::make_mut(&mut self.ready);
         let already = |package: &PackageHash| seen.is_accumulated(package);
-        accumulation::advance(params, ready, &already, &available, prior_slot, self.slot, gas).0.accumulated
+        let taken = Taken::WithinGas(gas);
+        accumulation::advance(params, ready, &already, &available, prior_slot, self.slot, taken).0.accumulated
     }
 }
 
@@ -184,14 +184,14 @@ pub(super) struct Step {
 /// What is known of packages on the branch that a block extends.
 pub(super) struct Seen<'a> {
     pub(super) book: &'a Book,
-    pub(super) branch: &'a [HeaderHash],
+    pub(super) branch: Branch<'a>,
     /// The height of the block that comes.
     pub(super) height: u64,
 }
 
 impl Seen<'_> {
     fn is_accumulated(&self, package: &PackageHash) -> bool {
-        self.book.is_accumulated(package, self.branch, self.height)
+        self.book.is_accumulated(package, &self.branch, self.height)
     }
 }
 

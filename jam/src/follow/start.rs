@@ -1,16 +1,17 @@
 //! Where following begins, and how much is kept.
 
+use super::Fate;
 use crate::{
-    Hash, HeaderHash, Params,
+    Hash, HeaderHash, PackageHash, Params,
     codec::Bytes,
-    rules::epoch::Epoch,
+    rules::{epoch::Epoch, history::History},
     spec::StateKey,
     state::{
         Accumulated, DisputeRecords, Entropy, PendingReports, ReadyQueue, RecentBlock, RecentBlocks, Safrole,
         StateError, StateIndex, Validators, state_part,
     },
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How much is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub struct Limits {
     pub orphan_bytes_max: usize,
     /// Blocks that are asked for at once.
     pub wanted_max: usize,
+    /// Words on finality of keys that are no validators as far as is known. They may become validators.
+    pub strangers_max: usize,
     /// Hashes of blocks that were refused or have lost, so that they are not asked for again.
     pub refused_max: usize,
 }
@@ -34,13 +37,14 @@ impl Default for Limits {
             orphans_max: 1024,
             orphan_bytes_max: 256 << 20,
             wanted_max: 16,
+            strangers_max: 4096,
             refused_max: 1024,
         }
     }
 }
 
-/// Where following begins: a final block and the state after it.
-#[derive(Clone, Debug)]
+/// Where following begins: a final block, the state after it, and what is known of packages.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
     /// The block.
     pub hash: HeaderHash,
@@ -50,9 +54,10 @@ pub struct Start {
     pub(super) epoch: Epoch,
     pub(super) disputes: DisputeRecords,
     pub(super) pending: PendingReports,
-    pub(super) recent: RecentBlocks,
+    pub(super) recent: History,
     pub(super) ready: ReadyQueue,
-    pub(super) accumulated: Accumulated,
+    /// What became of packages, and how many blocks ago.
+    pub(super) fates: BTreeMap<PackageHash, (u64, Fate)>,
 }
 
 impl Start {
@@ -71,16 +76,23 @@ impl Start {
             &state_part::<Safrole>(state, StateIndex::Safrole, params)?,
             &state_part::<Entropy>(state, StateIndex::Entropy, params)?,
         );
+        let recent = state_part::<RecentBlocks>(state, StateIndex::RecentBlocks, params)?;
+        if let Some(newest) = recent.blocks.last().filter(|newest| newest.hash != hash) {
+            return Err(StateError::OtherBlock { expected: hash, found: newest.hash });
+        }
+        let pending = state_part(state, StateIndex::PendingReports, params)?;
+        let ready = state_part(state, StateIndex::ReadyQueue, params)?;
+        let accumulated = state_part(state, StateIndex::Accumulated, params)?;
         Ok(Self {
             hash,
             slot,
             height: u64::from(params.epoch_slots),
             epoch,
             disputes: state_part(state, StateIndex::Disputes, params)?,
-            pending: state_part(state, StateIndex::PendingReports, params)?,
-            recent: state_part(state, StateIndex::RecentBlocks, params)?,
-            ready: state_part(state, StateIndex::ReadyQueue, params)?,
-            accumulated: state_part(state, StateIndex::Accumulated, params)?,
+            recent: History::from(&recent),
+            fates: fates(hash, &accumulated, &ready, &pending),
+            pending,
+            ready,
         })
     }
 
@@ -102,19 +114,35 @@ impl Start {
             state_root: Hash::ZERO,
             reported: BTreeMap::new(),
         });
-        let nobody = BTreeSet::new();
-        let disputes =
-            DisputeRecords { good: [].into(), bad: [].into(), wonky: [].into(), offenders: nobody };
         Self {
             hash,
             slot: 0,
             height: u64::from(params.epoch_slots),
             epoch,
-            disputes,
+            disputes: DisputeRecords::none(),
             pending: PendingReports::none(params),
-            recent,
+            recent: History::from(&recent),
             ready: ReadyQueue::empty(params),
-            accumulated: Accumulated::none(params),
+            fates: BTreeMap::new(),
         }
     }
+}
+
+/// What a state says became of packages. Which block did it the state does not say, so it is the block itself.
+fn fates(
+    block: HeaderHash,
+    accumulated: &Accumulated,
+    ready: &ReadyQueue,
+    pending: &PendingReports,
+) -> BTreeMap<PackageHash, (u64, Fate)> {
+    let mut fates = BTreeMap::new();
+    for (age, packages) in (0..).zip(accumulated.blocks.iter().rev()) {
+        fates.extend(packages.iter().map(|package| (*package, (age, Fate::Accumulated { block }))));
+    }
+    let ready = ready.slots.iter().flatten().map(|ready| ready.report.package());
+    fates.extend(ready.map(|package| (package, (0, Fate::Available { block }))));
+    let reports = pending.cores.iter().flatten().map(|pending| &pending.report);
+    let reported = |core| Fate::Reported { core, block };
+    fates.extend(reports.map(|report| (report.package(), (0, reported(report.core)))));
+    fates
 }

@@ -1,10 +1,10 @@
 //! The chain as seen from one block.
 
-use super::{Fate, Follower, node::Node};
+use super::{Fate, Follower, branch::Branch, node::Node};
 use crate::{
-    Hash, HeaderHash, PackageHash, Params,
+    HeaderHash, PackageHash, Params,
     rules::{epoch::Epoch, history::Remembered},
-    shuffle::{Assignment, current_assignment},
+    shuffle::Assignment,
 };
 
 /// A block's name and place.
@@ -34,8 +34,7 @@ pub struct ChainView<'a> {
     follower: &'a Follower,
     hash: HeaderHash,
     head: &'a Node,
-    /// The unfinalized blocks of the branch, the head first.
-    branch: Vec<HeaderHash>,
+    branch: Branch<'a>,
 }
 
 impl<'a> ChainView<'a> {
@@ -60,7 +59,7 @@ impl<'a> ChainView<'a> {
 
     /// Whether a block is on this branch, above the finalized one.
     pub fn is_unfinalized_ancestor(&self, block: HeaderHash) -> bool {
-        self.branch.contains(&block)
+        self.follower.nodes.get(&block).is_some_and(|node| self.branch.contains(block, node.height))
     }
 
     /// What became of a package on this branch.
@@ -70,10 +69,7 @@ impl<'a> ChainView<'a> {
 
     /// What became of a package up to the finalized block: this will not change by a reorganisation.
     pub fn finalized_fate(&self, package: PackageHash) -> Fate {
-        match self.follower.book.fate(&package, &[]) {
-            Fate::Reorged => Fate::NotSeen,
-            fate => fate,
-        }
+        self.follower.book.final_fate(&package)
     }
 
     /// In how many of the next blocks a package with this anchor can still be reported, the very next one included;
@@ -104,12 +100,14 @@ impl<'a> ChainView<'a> {
         &self.head.state.epoch
     }
 
-    /// Which validators guarantee which core at a slot, if that slot is of the head's epoch; later ones are not known
-    /// before the first block of their epoch.
+    /// Which validators guarantee which core at a slot of the head's epoch or of the one after. Whose numbers they are
+    /// says [`Epoch::validators`]. Other epochs have passed, or their entropy does not exist yet.
     pub fn assignment(&self, slot: u32) -> Option<Assignment> {
-        let params = self.params();
-        let epoch = self.epoch();
-        let entropy = [Hash::ZERO, Hash::ZERO, epoch.entropy, epoch.previous_entropy];
-        (params.epoch_of(slot) == epoch.number).then(|| current_assignment(params, &entropy, slot))
+        let (params, epoch) = (self.params(), self.epoch());
+        match params.epoch_of(slot).checked_sub(epoch.number)? {
+            0 => Some(epoch.assignment(params, slot)),
+            1 => Some(epoch.next_assignment(params, slot)),
+            _ => None,
+        }
     }
 }

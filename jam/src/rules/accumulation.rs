@@ -11,6 +11,16 @@ pub fn block_gas(params: &Params) -> u64 {
     params.block_gas_max.max(params.accumulate_gas_max.saturating_mul(u64::from(params.cores)))
 }
 
+/// How far a block comes with the reports that it may accumulate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// As far as the gas that they *ask for* fits. A service that uses less leaves room for more; whoever does not run
+    /// services cannot know that, so beyond this gas the answer can lag behind the chain by a block.
+    WithinGas(u64),
+    /// So many, as whoever ran the services knows.
+    First(usize),
+}
+
 /// What a block accumulated, as far as reports tell.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcome {
@@ -21,9 +31,6 @@ pub struct Outcome {
 }
 
 /// Decides what a block accumulates: ω and ξ become ω' and ξ'.
-///
-/// Reports are taken while the gas that they *ask for* fits the block. A service that uses less leaves room for more;
-/// whoever does not run services cannot know that, so beyond `gas` this can lag behind the chain by a block.
 pub fn apply(
     params: &Params,
     ready: &mut ReadyQueue,
@@ -31,10 +38,10 @@ pub fn apply(
     available: &[&WorkReport],
     prior_slot: u32,
     slot: u32,
-    gas: u64,
+    taken: Taken,
 ) -> Outcome {
     let already = |package: &PackageHash| accumulated.contains(package);
-    let (outcome, done) = advance(params, ready, &already, available, prior_slot, slot, gas);
+    let (outcome, done) = advance(params, ready, &already, available, prior_slot, slot, taken);
     accumulated.blocks.remove(0);
     accumulated.blocks.push(done);
     outcome
@@ -48,7 +55,7 @@ pub fn advance(
     available: &[&WorkReport],
     prior_slot: u32,
     slot: u32,
-    gas: u64,
+    taken: Taken,
 ) -> (Outcome, BTreeSet<PackageHash>) {
     let (immediate, queued): (Vec<_>, Vec<_>) =
         available.iter().copied().partition(|report| report.dependencies().next().is_none());
@@ -58,7 +65,7 @@ pub fn advance(
     });
     let queued = queued.collect::<Vec<_>>();
     let order = accumulation_order(params, ready, &immediate, &queued, slot);
-    let accumulated = within_gas(order, gas);
+    let accumulated = taken.of(order);
     let done = accumulated.iter().copied().collect::<BTreeSet<_>>();
     let waiting = queued.iter().map(|ready| ready.report.package()).filter(|p| !done.contains(p)).collect();
     turn_queue(params, ready, queued, &done, prior_slot, slot);
@@ -98,14 +105,26 @@ fn accumulation_order(
     }
 }
 
-/// The packages of the longest beginning whose gas fits.
-fn within_gas(order: Vec<(PackageHash, u64)>, gas: u64) -> Vec<PackageHash> {
-    let mut left = Some(gas);
-    let fits = |(package, asked): (PackageHash, u64)| {
-        left = left?.checked_sub(asked);
-        left.map(|_| package)
+impl Taken {
+    /// The packages of the beginning that is taken.
+    fn of(self, order: Vec<(PackageHash, u64)>) -> Vec<PackageHash> {
+        let count = match self {
+            Self::First(count) => count,
+            Self::WithinGas(gas) => fitting(&order, gas),
+        };
+        order.into_iter().take(count).map(|(package, _)| package).collect()
+    }
+}
+
+/// The length of the longest beginning whose gas fits.
+fn fitting(order: &[(PackageHash, u64)], gas: u64) -> usize {
+    let mut left = gas;
+    let fits = |(_, asked): &&(PackageHash, u64)| {
+        let rest = left.checked_sub(*asked);
+        left = rest.unwrap_or(0);
+        rest.is_some()
     };
-    order.into_iter().map_while(fits).collect()
+    order.iter().take_while(fits).count()
 }
 
 /// ω': the new ones in this slot's place, slots without a block emptied, and nobody waits for what is done.

@@ -93,13 +93,18 @@ fn check_shape(
             return Err(AssuranceRefusal::NotSortedOrUniqueAssurers);
         }
         last = Some(assurance.validator);
-        let bits = assurance.bits.len() as u16 * 8;
-        let engaged = |core: u16| pending.get(usize::from(core)).is_some_and(Option::is_some);
-        if (0..bits).any(|core| assurance.has(core) && !engaged(core)) {
+        if !only_engaged(params, pending, &assurance.bits) {
             return Err(AssuranceRefusal::CoreNotEngaged);
         }
     }
     Ok(())
+}
+
+/// Whether the bits are one per core, and set only for cores with a report.
+fn only_engaged(params: &Params, pending: &Pending, bits: &[u8]) -> bool {
+    let engaged = |core: usize| pending.get(core).is_some_and(Option::is_some);
+    let set = |core: usize| bits[core / 8] >> (core % 8) & 1 == 1;
+    bits.len() == usize::from(params.cores.div_ceil(8)) && (0..8 * bits.len()).all(|c| !set(c) || engaged(c))
 }
 
 fn is_signed(assurance: &Assurance, validators: &ValidatorSet) -> bool {
@@ -111,5 +116,20 @@ impl Assurance {
     /// What a validator signs.
     pub fn subject(anchor: HeaderHash, bits: &[u8]) -> Hash {
         blake2b(&[anchor.as_slice(), bits])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_that_are_not_one_per_core_are_refused() {
+        // Eight thousand bytes are 65,536 bits, which a u16 counts as none.
+        let none_waits = vec![None; 2];
+        assert!(only_engaged(&Params::TINY, &none_waits, &[0]));
+        assert!(!only_engaged(&Params::TINY, &none_waits, &[1]));
+        assert!(!only_engaged(&Params::TINY, &none_waits, &vec![0xff; 8192]));
+        assert!(!only_engaged(&Params::TINY, &none_waits, &[]));
     }
 }

@@ -4,18 +4,17 @@ use crate::{
     Ed25519Key, Hash, Header, Params, Purpose, Signature,
     keys::Verifier,
     shuffle::{Assignment, Era, core_assignment},
-    state::{DisputeRecords, Entropy, Safrole, Validators},
+    state::{Entropy, Safrole, Validators},
 };
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, OnceLock},
-};
+use std::sync::{Arc, OnceLock};
 
 /// A set of validators' Ed25519 keys, each prepared for verification when it is first needed.
 #[derive(Debug)]
 pub struct ValidatorSet {
     keys: Vec<Ed25519Key>,
     verifiers: Vec<OnceLock<Option<Verifier>>>,
+    /// Whoever has a voice: each key once, without those that everybody can sign for.
+    voters: Vec<Ed25519Key>,
 }
 
 impl PartialEq for ValidatorSet {
@@ -30,12 +29,25 @@ impl ValidatorSet {
     /// From the keys in the validators' order.
     pub fn new(keys: Vec<Ed25519Key>) -> Arc<Self> {
         let verifiers = keys.iter().map(|_| OnceLock::new()).collect();
-        Arc::new(Self { keys, verifiers })
+        let mut voters = keys.iter().copied().filter(|key| !key.is_weak()).collect::<Vec<_>>();
+        voters.sort();
+        voters.dedup();
+        Arc::new(Self { keys, verifiers, voters })
     }
 
     /// The keys in order.
     pub fn keys(&self) -> &[Ed25519Key] {
         &self.keys
+    }
+
+    /// Whoever has a voice: each key once, ascending, without those that stand for nobody.
+    pub fn voters(&self) -> &[Ed25519Key] {
+        &self.voters
+    }
+
+    /// Whether a key has a voice.
+    pub fn has_voter(&self, key: &Ed25519Key) -> bool {
+        self.voters.binary_search(key).is_ok()
     }
 
     /// Whether a signature is validator `index`'s.
@@ -71,6 +83,8 @@ pub struct Epoch {
     pub previous: Arc<ValidatorSet>,
     /// Those of the epoch after (γ_P).
     pub next: Arc<ValidatorSet>,
+    /// η₁, which will assign those of the epoch after.
+    pub next_entropy: Hash,
     /// η₂, which assigns this epoch's guarantors.
     pub entropy: Hash,
     /// η₃, which assigned those of the epoch before.
@@ -86,6 +100,9 @@ pub enum EpochRefusal {
     /// No other block may.
     #[error("an epoch mark in the middle of an epoch")]
     MarkUnexpected,
+    /// What assigns the epoch's guarantors is known since the epoch before began.
+    #[error("an epoch mark with another entropy than the epoch before announced")]
+    MarkEntropy,
 }
 
 impl Epoch {
@@ -103,6 +120,7 @@ impl Epoch {
             current: validators.into(),
             previous: previous.into(),
             next: (&safrole.next_validators).into(),
+            next_entropy: entropy.epoch,
             entropy: entropy.assignment,
             previous_entropy: entropy.previous_assignment,
         }
@@ -115,11 +133,13 @@ impl Epoch {
             (None, false) => Ok(None),
             (Some(_), false) => Err(EpochRefusal::MarkUnexpected),
             (None, true) => Err(EpochRefusal::MarkMissing),
+            (Some(mark), true) if mark.tickets_entropy != self.next_entropy => Err(EpochRefusal::MarkEntropy),
             (Some(mark), true) => Ok(Some(Self {
                 number,
                 current: Arc::clone(&self.next),
                 previous: Arc::clone(&self.current),
                 next: ValidatorSet::new(mark.validators.iter().map(|keys| keys.ed25519).collect()),
+                next_entropy: mark.entropy,
                 entropy: mark.tickets_entropy,
                 previous_entropy: self.entropy,
             })),
@@ -129,6 +149,11 @@ impl Epoch {
     /// The cores that the validators guarantee at a slot of this epoch.
     pub fn assignment(&self, params: &Params, slot: u32) -> Assignment {
         Assignment { cores: core_assignment(params, self.entropy, slot), era: Era::Current }
+    }
+
+    /// The cores that the next validators will guarantee at a slot of the epoch after.
+    pub fn next_assignment(&self, params: &Params, slot: u32) -> Assignment {
+        Assignment { cores: core_assignment(params, self.next_entropy, slot), era: Era::Next }
     }
 
     /// The cores that they guaranteed a rotation earlier, maybe in the epoch before.
@@ -142,11 +167,7 @@ impl Epoch {
         match era {
             Era::Current => &self.current,
             Era::Previous => &self.previous,
+            Era::Next => &self.next,
         }
     }
-}
-
-/// The offenders of a state, in the form that the rules share.
-pub fn offenders(records: &DisputeRecords) -> Arc<BTreeSet<Ed25519Key>> {
-    Arc::new(records.offenders.clone())
 }

@@ -4,7 +4,7 @@ use crate::{
     Hash, HeaderHash, PackageHash, Params, SegmentRoot,
     codec::Encode,
     hash::keccak,
-    merkle::{MountainRange, balanced_root},
+    merkle::balanced_root,
     state::{AccumulationOutput, RecentBlock, RecentBlocks},
 };
 use std::{
@@ -42,9 +42,13 @@ impl History {
         self.blocks.iter().find(|block| block.hash == hash)
     }
 
-    /// Mutable access to a block, for roots that become known later.
-    pub fn get_mut(&mut self, hash: HeaderHash) -> Option<&mut Remembered> {
-        self.blocks.iter_mut().find(|block| block.hash == hash)
+    /// Takes the roots of a block that are not known yet from the state.
+    pub fn learn(&mut self, told: &RecentBlock) {
+        if let Some(known) = self.blocks.iter_mut().find(|block| block.hash == told.hash) {
+            known.beefy_root = known.beefy_root.or(Some(told.beefy_root));
+            let told_root = Some(told.state_root).filter(|root| *root != Hash::ZERO);
+            known.state_root = known.state_root.or(told_root);
+        }
     }
 
     /// The root of a reported package's exports, if it was reported lately.
@@ -52,11 +56,12 @@ impl History {
         self.blocks.iter().find_map(|block| block.reported.get(package)).copied()
     }
 
-    /// Notes the state root after the newest block, which the next block's header tells (β†).
-    pub fn note_state_root(&mut self, root: Hash) {
-        if let Some(newest) = self.blocks.back_mut() {
-            newest.state_root = Some(root);
-        }
+    /// Notes the state root after the newest block, which the next block's header tells (β†); whether it is not
+    /// another one than was known.
+    #[must_use]
+    pub fn note_state_root(&mut self, root: Hash) -> bool {
+        let Some(newest) = self.blocks.back_mut() else { return true };
+        *newest.state_root.get_or_insert(root) == root
     }
 
     /// Remembers a block and forgets the oldest one if there are too many (β').
@@ -65,6 +70,13 @@ impl History {
         while self.blocks.len() > usize::from(params.recent_blocks) {
             self.blocks.pop_front();
         }
+    }
+}
+
+impl From<Vec<Remembered>> for History {
+    /// From the blocks, oldest first.
+    fn from(blocks: Vec<Remembered>) -> Self {
+        Self { blocks: blocks.into() }
     }
 }
 
@@ -112,15 +124,6 @@ pub fn apply(
 pub fn accumulate_root(outputs: &[AccumulationOutput]) -> Hash {
     let leaves = outputs.iter().map(Encode::encode).collect::<Vec<_>>();
     balanced_root(&leaves, keccak)
-}
-
-impl MountainRange {
-    /// The range with one more entry, without changing this one.
-    pub fn with(&self, entry: Hash) -> Self {
-        let mut range = self.clone();
-        range.append(entry);
-        range
-    }
 }
 
 #[cfg(test)]

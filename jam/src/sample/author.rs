@@ -2,8 +2,8 @@
 
 use super::{Sample, Signer, Source};
 use crate::{
-    Assurance, Block, Extrinsic, Guarantee, Hash, Header, HeaderHash, PackageHash, Params, Purpose,
-    RefineContext, WorkReport,
+    Assurance, Block, Ed25519Key, Extrinsic, Guarantee, Hash, Header, HeaderHash, PackageHash, Params,
+    Purpose, RefineContext, Signature, WorkReport,
     block::{EpochKeys, EpochMark, UnsealedHeader, ValidatorSignature},
     follow::{ChainView, Start},
     hash::blake2b,
@@ -12,6 +12,7 @@ use crate::{
     rules::epoch::{Epoch, ValidatorSet},
     shuffle::Assignment,
 };
+use std::collections::HashMap;
 
 /// What a block shall bring.
 #[derive(Clone, Debug, Default)]
@@ -24,39 +25,64 @@ pub struct Body {
     pub salt: u64,
 }
 
-/// The one who holds all keys: trivial ones, the same validators in every epoch.
+/// The one who holds all keys: trivial ones.
 #[derive(Clone, Debug)]
 pub struct Author {
     params: Params,
-    secrets: Vec<Signer>,
+    /// Everybody who validates at some time. The validators of an epoch follow each other in this ring.
+    ring: Vec<Signer>,
+    by_key: HashMap<Ed25519Key, usize>,
+    /// How many validators leave with every epoch.
+    turnover: usize,
 }
 
 impl Author {
-    /// For a chain with these parameters.
+    /// For a chain with these parameters and the same validators in every epoch.
     pub fn new(params: Params) -> Self {
-        let secrets = (0..u32::from(params.validators)).map(Signer::real).collect();
-        Self { params, secrets }
+        Self::with(params, 0, Signer::real)
     }
 
     /// The same with simulated keys, which must be [allowed](super::allow_simulated_keys).
     pub fn simulated(params: Params) -> Self {
-        let secrets = (0..u32::from(params.validators)).map(Signer::simulated).collect();
-        Self { params, secrets }
+        Self::with(params, 0, Signer::simulated)
     }
 
-    /// The validators' keys.
+    /// With every epoch `turnover` validators leave, and as many come who have not validated for a while.
+    pub fn changing(params: Params, turnover: u16) -> Self {
+        Self::with(params, turnover.into(), Signer::real)
+    }
+
+    fn with(params: Params, turnover: usize, signer: fn(u32) -> Signer) -> Self {
+        let everybody = u32::from(params.validators) + 5 * turnover as u32;
+        let ring = (0..everybody).map(signer).collect::<Vec<_>>();
+        let by_key = ring.iter().enumerate().map(|(i, signer)| (signer.public(), i)).collect();
+        Self { params, ring, by_key, turnover }
+    }
+
+    /// The keys of the first epoch's validators.
     pub fn secrets(&self) -> &[Signer] {
-        &self.secrets
+        &self.ring[..usize::from(self.params.validators)]
+    }
+
+    /// The keys of an epoch's validators, unless epochs without a block are before it.
+    pub fn secrets_of(&self, epoch: u32) -> impl Iterator<Item = &Signer> {
+        let first = epoch as usize * self.turnover;
+        (0..usize::from(self.params.validators)).map(move |i| &self.ring[(first + i) % self.ring.len()])
+    }
+
+    fn sign(&self, key: Ed25519Key, purpose: Purpose, subject: Hash) -> Signature {
+        self.ring[self.by_key[&key]].sign(purpose, subject)
     }
 
     /// Where the chain begins.
     pub fn start(&self) -> Start {
-        let set = ValidatorSet::new(self.secrets.iter().map(Signer::public).collect());
+        let set = |epoch| ValidatorSet::new(self.secrets_of(epoch).map(Signer::public).collect());
         let epoch = Epoch {
             number: 0,
-            current: set.clone(),
-            previous: set.clone(),
-            next: set,
+            current: set(0),
+            previous: set(0),
+            next: set(1),
+            next_entropy: Hash::repeat_byte(1),
             entropy: Hash::repeat_byte(2),
             previous_entropy: Hash::repeat_byte(3),
         };
@@ -90,12 +116,24 @@ impl Author {
         report
     }
 
-    /// The report, guaranteed by all guarantors of its core.
+    /// The report, guaranteed by all guarantors of its core, who are of the first epoch's validators.
     pub fn guarantee(&self, report: WorkReport, slot: u32, assignment: &Assignment) -> Guarantee {
+        let keys = self.secrets().iter().map(Signer::public).collect::<Vec<_>>();
+        self.guarantee_by(&keys, report, slot, assignment)
+    }
+
+    /// The report, guaranteed by all guarantors of its core, who are of these validators.
+    pub fn guarantee_by(
+        &self,
+        validators: &[Ed25519Key],
+        report: WorkReport,
+        slot: u32,
+        assignment: &Assignment,
+    ) -> Guarantee {
         let subject = report.hash().0;
         let sign = |validator: u16| ValidatorSignature {
             validator,
-            signature: self.secrets[usize::from(validator)].sign(Purpose::Guarantee, subject),
+            signature: self.sign(validators[usize::from(validator)], Purpose::Guarantee, subject),
         };
         let signatures = assignment.guarantors(report.core).map(sign).collect();
         Guarantee { report, slot, signatures }
@@ -106,31 +144,32 @@ impl Author {
         let parent = view.head();
         let mut header = self.header(view, parent.hash, slot, body.salt);
         let epoch = view.epoch().after(&self.params, &header).expect("the mark is there when it must be");
-        let assignment = epoch.as_ref().unwrap_or(view.epoch()).assignment(&self.params, slot);
+        let epoch = epoch.as_ref().unwrap_or(view.epoch());
+        let assignment = epoch.assignment(&self.params, slot);
         let mut reports = body.reports;
         reports.sort_by_key(|report| report.core);
-        let guarantees =
-            reports.into_iter().map(|report| self.guarantee(report, slot, &assignment)).collect();
-        let assurances = self.assurances(parent.hash, &body.available);
+        let guarantee = |report| self.guarantee_by(epoch.current.keys(), report, slot, &assignment);
+        let guarantees = reports.into_iter().map(guarantee).collect();
+        let assurances = self.assurances(view.epoch().current.keys(), parent.hash, &body.available);
         let extrinsic = Extrinsic { guarantees, assurances, ..Extrinsic::EMPTY };
         header.unsealed.extrinsic_hash = extrinsic.hash();
         Block { header, extrinsic }
     }
 
-    fn assurances(&self, parent: HeaderHash, available: &[u16]) -> Vec<Assurance> {
+    fn assurances(&self, validators: &[Ed25519Key], parent: HeaderHash, available: &[u16]) -> Vec<Assurance> {
         let mut bits = vec![0; usize::from(self.params.cores.div_ceil(8))];
         available.iter().for_each(|core| bits[usize::from(core / 8)] |= 1 << (core % 8));
         if available.is_empty() {
             return vec![];
         }
         let subject = Assurance::subject(parent, &bits);
-        let sign = |(validator, secret): (u16, &Signer)| Assurance {
+        let sign = |(validator, key): (u16, &Ed25519Key)| Assurance {
             anchor: parent,
             bits: bits.clone(),
             validator,
-            signature: secret.sign(Purpose::Available, subject),
+            signature: self.sign(*key, Purpose::Available, subject),
         };
-        (0..).zip(&self.secrets).map(sign).collect()
+        (0..).zip(validators).map(sign).collect()
     }
 
     fn header(&self, view: &ChainView<'_>, parent: HeaderHash, slot: u32, salt: u64) -> Header {
@@ -138,8 +177,8 @@ impl Author {
         let keys = |secret: &Signer| EpochKeys { bandersnatch: Hash::ZERO, ed25519: secret.public() };
         let mark = || EpochMark {
             entropy: blake2b(&[b"entropy", parent.as_slice()]),
-            tickets_entropy: blake2b(&[b"tickets", parent.as_slice()]),
-            validators: self.secrets.iter().map(keys).collect(),
+            tickets_entropy: view.epoch().next_entropy,
+            validators: self.secrets_of(self.params.epoch_of(slot) + 1).map(keys).collect(),
         };
         let unsealed = UnsealedHeader {
             parent,

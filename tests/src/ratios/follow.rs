@@ -3,7 +3,7 @@
 use super::{Ratio, cost, median_of_pairs};
 use ed25519_zebra::{Signature, VerificationKey};
 use jam::{
-    Block, Hash, PackageHash, Params,
+    Block, Hash, HeaderHash, PackageHash, Params,
     codec::Encode,
     follow::{Follower, Limits},
     hash::blake2b,
@@ -11,8 +11,10 @@ use jam::{
 };
 use std::time::Duration;
 
-pub(super) const RATIOS: &[Ratio] =
-    &[Ratio { name: "follow-import", target: 1.3, measure: import_against_bare_signatures }];
+pub(super) const RATIOS: &[Ratio] = &[
+    Ratio { name: "follow-import", target: 1.3, measure: import_against_bare_signatures },
+    Ratio { name: "follow-stall", target: 1.5, measure: import_while_finality_stands_still },
+];
 
 const PAIRS: usize = 7;
 
@@ -80,4 +82,36 @@ fn signatures_of(block: &Block) -> Vec<(u16, Signature, Vec<u8>)> {
         (assurance.validator, Signature::from(assurance.signature.0), message)
     });
     guarantees.chain(assurances).collect()
+}
+
+/// The cost of a block on top of 4,000 unfinalized ones against that of a block on top of 2,000: an import must not walk
+/// down to the finalized block.
+fn import_while_finality_stands_still() -> f64 {
+    let author = Author::new(Params::TINY);
+    let start = || Follower::new(Params::TINY, author.start(), Limits::default());
+    let mut source = start();
+    let blocks = (1..=4000).map(|slot| {
+        let block = author.block(&source.view(), slot, Body::default());
+        source.import(block.clone());
+        block
+    });
+    let blocks = blocks.collect::<Vec<Block>>();
+    let per_block = |count: usize| {
+        let mut follower = start();
+        // Validators disagree, so that nothing becomes final and there is always something to count.
+        for (index, secret) in author.secrets().iter().enumerate() {
+            let (hash, slot) =
+                if index < 4 { (blocks[0].header.hash(), 1) } else { (HeaderHash::ZERO, 1_000_000) };
+            follower.claim_final(secret.public(), hash, slot);
+        }
+        let blocks = blocks[..count].to_vec();
+        let (time, ()) = cost(|| {
+            for block in blocks {
+                follower.import(block);
+                follower.view().fate(PackageHash(Hash::ZERO));
+            }
+        });
+        time / count as u32
+    };
+    median_of_pairs(PAIRS, || per_block(4000), || per_block(2000))
 }

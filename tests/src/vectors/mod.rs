@@ -67,12 +67,16 @@ impl<'a> File<'a> {
         Some(&self.parts[start + at.len()..])
     }
 
-    /// Whether it only explains another file: a schema, or the readable twin of a binary.
-    fn is_companion(&self) -> bool {
+    /// Whether it only explains another file: a schema, or the twin of a file that a family claims.
+    fn is_companion(&self, families: &[Family]) -> bool {
         let explains = ["asn", "md", "py", "sh", "txt"].iter().any(|ending| self.ends_in(ending));
-        explains
-            || self.ends_in("json") && self.path.with_extension("bin").is_file()
-            || self.ends_in("bin") && self.path.with_extension("json").is_file()
+        let is_twin = |own: &str, other: &str| {
+            let twin = self.path.with_extension(other);
+            self.ends_in(own)
+                && twin.is_file()
+                && families.iter().any(|family| (family.claims)(&File::new(&twin)).is_some())
+        };
+        explains || is_twin("json", "bin") || is_twin("bin", "json")
     }
 
     /// The file's bytes, or why they cannot be had.
@@ -128,7 +132,7 @@ impl Report {
 
     fn judge(&mut self, families: &[Family], file: &File<'_>) {
         let Some((family, name)) = families.iter().find_map(|f| Some((f, (f.claims)(file)?))) else {
-            self.unknown += usize::from(!file.is_companion());
+            self.unknown += usize::from(!file.is_companion(families));
             return;
         };
         let cases = catch_unwind(AssertUnwindSafe(|| (family.run)(file)))

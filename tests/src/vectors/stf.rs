@@ -191,6 +191,7 @@ fn apply_reports(
         current: (&state.current).into(),
         previous: (&state.previous).into(),
         next: (&state.current).into(),
+        next_entropy: state.entropy.epoch,
         entropy: state.entropy.assignment,
         previous_entropy: state.entropy.previous_assignment,
     };

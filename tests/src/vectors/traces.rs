@@ -1,7 +1,7 @@
 //! `traces/*/NNNNNNNN.bin`: a whole state, a block, and the state after it.
 //!
 //! Everything must decode and come back. Then our rules import the block: the reports that wait (ρ), the recent
-//! history (β), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
+//! history (β), disputes (ψ), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
 //! validators and the entropy that guarantors are assigned by. What services said when they accumulated is taken from
 //! the recorded state, because only running them tells.
 
@@ -11,8 +11,9 @@ use jam::{
     codec::{Bytes, Decode, DecodeError, Decoder, Encode},
     hash::Hash,
     rules::{
-        accumulation, assurances, disputes,
-        epoch::{self, Epoch},
+        accumulation::{self, Taken},
+        assurances, disputes,
+        epoch::Epoch,
         history::{self, History},
         reports::{self, ReportContext},
     },
@@ -152,9 +153,10 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     let mut accumulated: Accumulated = part(before, StateIndex::Accumulated, params)?;
     let mut pending = stf::shared(part(before, StateIndex::PendingReports, params)?);
     let known = known_packages(&pending, &recent, &ready, &accumulated);
-    let records: DisputeRecords = part(before, StateIndex::Disputes, params)?;
-    let mut offenders = epoch::offenders(&records);
-    disputes::apply(&mut pending, &mut offenders, &block.extrinsic.disputes);
+    let mut records = Arc::new(part::<DisputeRecords>(before, StateIndex::Disputes, params)?);
+    disputes::apply(params, &prior, &mut pending, &mut records, &block.extrinsic.disputes)
+        .map_err(|refusal| format!("disputes refused: {refusal}"))?;
+    same("ψ", &*records, &part(after, StateIndex::Disputes, params)?)?;
     let availability = assurances::apply(
         params,
         &mut pending,
@@ -166,7 +168,9 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     .map_err(|refusal| format!("assurances refused: {refusal}"))?;
 
     let mut seen = History::from(&recent);
-    seen.note_state_root(header.prior_state_root);
+    if !seen.note_state_root(header.prior_state_root) {
+        return Err("the header has another prior state root than β".into());
+    }
     let pools: AuthPools = part(before, StateIndex::AuthPools, params)?;
     let context = ReportContext {
         params,
@@ -176,7 +180,7 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
             &epoch.assignment(params, header.slot),
             &epoch.previous_assignment(params, header.slot),
         ],
-        offenders: &offenders,
+        offenders: &records.offenders,
         history: &seen,
         is_known: &|package| known.contains(package),
         pools: Some(&pools),
@@ -191,9 +195,18 @@ fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> 
     same("ρ", &pending, &stf::shared(part(after, StateIndex::PendingReports, params)?))?;
 
     let available = availability.reports().collect::<Vec<_>>();
+    let recorded: Accumulated = part(after, StateIndex::Accumulated, params)?;
     let gas = accumulation_gas(params, before)?;
-    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, gas);
-    same("ξ", &accumulated, &part(after, StateIndex::Accumulated, params)?)?;
+    let taken = really_taken(
+        &recorded,
+        |taken| {
+            let (ready, accumulated) = (&mut ready.clone(), &mut accumulated.clone());
+            accumulation::apply(params, ready, accumulated, &available, slot, header.slot, taken)
+        },
+        gas,
+    )?;
+    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, taken);
+    same("ξ", &accumulated, &recorded)?;
     same("ω", &ready, &part(after, StateIndex::ReadyQueue, params)?)?;
 
     let outputs: Vec<AccumulationOutput> = part(after, StateIndex::AccumulationOutputs, params)?;
@@ -213,7 +226,7 @@ fn check_epoch(params: &Params, epoch: &Epoch, slot: u32, after: &Entries) -> Ve
         &part(after, StateIndex::Safrole, params)?,
         &part(after, StateIndex::Entropy, params)?,
     );
-    same("epoch (κ, λ, γ_P, η₂, η₃)", epoch, &recorded)
+    same("epoch (κ, λ, γ_P, η₁, η₂, η₃)", epoch, &recorded)
 }
 
 fn known_packages(
@@ -226,6 +239,21 @@ fn known_packages(
     let reported = recent.blocks.iter().flat_map(|block| block.reported.keys().copied());
     let queued = ready.slots.iter().flatten().map(|entry| entry.report.package());
     waiting.chain(reported).chain(queued).chain(accumulated.blocks.iter().flatten().copied()).collect()
+}
+
+/// How many reports were accumulated: as many as the recorded state says, because services may use less gas than they
+/// ask for; but at least those whose asked gas fits.
+fn really_taken(
+    recorded: &Accumulated,
+    apply: impl Fn(Taken) -> accumulation::Outcome,
+    gas: u64,
+) -> Result<Taken, String> {
+    let really = recorded.blocks.last().map_or(0, BTreeSet::len);
+    let asked = apply(Taken::WithinGas(gas)).accumulated.len();
+    if really < asked {
+        return Err(format!("another ξ afterwards: {really} reports accumulated, though {asked} fit"));
+    }
+    Ok(Taken::First(really))
 }
 
 /// The gas for accumulation, with what services that always accumulate add (χ).

@@ -6,9 +6,12 @@ use jam::{
     Block, Hash, Params,
     block::TicketBody,
     codec::{Bytes, Encode},
-    follow::{Follower, Limits},
+    follow::{Fate, Follower, Limits, Start},
     hash::HeaderHash,
-    rules::{accumulation, assurances, history, reports},
+    rules::{
+        accumulation::{self, Taken},
+        assurances, history, reports,
+    },
     sample::{Author, Body},
     spec::StateKey,
     state::*,
@@ -75,13 +78,11 @@ impl Recorder {
         let safrole = [validators.encode(), vec![0; 144], sealers, no_tickets].concat();
         let pool = AuthPool { authorizers: vec![self.authorizer()] };
         let pending = self.pending.iter().map(|p| p.as_ref().map(|p| PendingReport::clone(p))).collect();
-        let nobody =
-            DisputeRecords { good: [].into(), bad: [].into(), wonky: [].into(), offenders: [].into() };
         [
             (StateIndex::AuthPools, AuthPools { cores: vec![pool; 2] }.encode()),
             (StateIndex::RecentBlocks, self.recent.encode()),
             (StateIndex::Safrole, safrole),
-            (StateIndex::Disputes, nobody.encode()),
+            (StateIndex::Disputes, DisputeRecords::none().encode()),
             (StateIndex::Entropy, self.entropy.encode()),
             (StateIndex::Validators, validators.encode()),
             (StateIndex::PreviousValidators, validators.encode()),
@@ -106,17 +107,27 @@ impl Recorder {
     fn block(&self, slot: u32) -> Block {
         let view = self.follower.view();
         let available = (0..2).filter(|core| view.core(*core).is_some()).collect::<Vec<_>>();
-        let reports = (0..2).map(|core| {
-            let package = jam::PackageHash(Hash::repeat_byte(2 * slot as u8 + core as u8));
-            let mut report = self.author.report(&view, package, core, view.head().hash);
-            report.context.beefy_root = self.recent.blocks.last().unwrap().beefy_root;
-            report.authorizer = self.authorizer();
-            report.digests[0].service = 7;
-            report.digests[0].code_hash = service().code_hash;
-            report
-        });
-        let reports = reports.collect();
+        let reports = (0..2).map(|core| self.report(2 * slot as u8 + core as u8, core)).collect();
         self.author.block(&view, slot, Body { reports, available, salt: 0 })
+    }
+
+    fn report(&self, package: u8, core: u16) -> jam::WorkReport {
+        let view = self.follower.view();
+        let package = jam::PackageHash(Hash::repeat_byte(package));
+        let mut report = self.author.report(&view, package, core, view.head().hash);
+        report.context.beefy_root = self.recent.blocks.last().unwrap().beefy_root;
+        report.authorizer = self.authorizer();
+        report.digests[0].service = 7;
+        report.digests[0].code_hash = service().code_hash;
+        report
+    }
+
+    /// Makes a block with this body, applies it, and gives the step as a file's contents.
+    fn step(&mut self, slot: u32, reports: Vec<jam::WorkReport>, available: Vec<u16>) -> Vec<u8> {
+        let before = self.entries();
+        let block = self.author.block(&self.follower.view(), slot, Body { reports, available, salt: 0 });
+        self.apply(&block);
+        [raw(1, &before), block.encode(), raw(2, &self.entries())].concat()
     }
 
     /// Applies a block the way a validator would: rule by rule on the state's own parts.
@@ -154,7 +165,15 @@ impl Recorder {
         }
         let available = done.reports().collect::<Vec<_>>();
         let (ready, accumulated) = (&mut self.ready, &mut self.accumulated);
-        accumulation::apply(&PARAMS, ready, accumulated, &available, self.slot, header.slot, u64::MAX);
+        accumulation::apply(
+            &PARAMS,
+            ready,
+            accumulated,
+            &available,
+            self.slot,
+            header.slot,
+            Taken::WithinGas(u64::MAX),
+        );
         let packages = reported.packages();
         history::apply(
             &PARAMS,
@@ -223,6 +242,61 @@ fn our_own_trace_is_reproduced() {
         steps.iter().map(|(before, block, after)| [raw(1, before), block.encode(), raw(2, after)].concat());
     let report = judge(&files.collect::<Vec<_>>());
     assert_eq!((report.passed_in("traces/ours"), report.failed()), (9, 0), "{report}");
+}
+
+#[test]
+fn services_may_leave_room_for_more_than_asked_gas_says() {
+    // Three reports become ready in one block; each asks for half of the block's gas, and the chain, which ran the
+    // services, accumulated all three.
+    let mut recorder = Recorder::new();
+    let greedy = |recorder: &Recorder, package, core| {
+        let mut report = recorder.report(package, core);
+        report.digests[0].accumulate_gas = PARAMS.accumulate_gas_max;
+        report
+    };
+    let first = greedy(&recorder, 1, 0);
+    let mut second = greedy(&recorder, 2, 1);
+    second.context.prerequisites.insert(first.package());
+    let mut files = vec![recorder.step(1, vec![first, second], vec![])];
+    let third = greedy(&recorder, 3, 1);
+    files.push(recorder.step(2, vec![third], vec![1]));
+    files.push(recorder.step(3, vec![], vec![0, 1]));
+    assert_eq!(recorder.accumulated.blocks.last().unwrap().len(), 3);
+    let report = judge(&files);
+    assert_eq!((report.passed(), report.failed()), (3, 0), "{report}");
+}
+
+#[test]
+fn fewer_than_asked_gas_allows_is_noticed() {
+    let (before, block, mut after) = trace().swap_remove(7);
+    let mut accumulated: Accumulated = state_part(&after, StateIndex::Accumulated, &PARAMS).unwrap();
+    assert!(accumulated.blocks.last_mut().unwrap().pop_first().is_some());
+    after.insert(StateIndex::Accumulated.key(), accumulated.encode().into());
+    let report = judge(&[[raw(1, &before), block.encode(), raw(2, &after)].concat()]);
+    assert!(report.failed() == 1 && report.to_string().contains("though 2 fit"), "{report}");
+}
+
+/// A follower that begins with a recorded state answers as the one that followed all the way.
+#[test]
+fn a_follower_can_begin_with_any_state() {
+    let mut recorder = Recorder::new();
+    let first = recorder.report(1, 0);
+    let mut second = recorder.report(2, 1);
+    second.context.prerequisites.insert(first.package());
+    let packages = [first.package(), second.package()];
+    recorder.step(1, vec![first, second], vec![]);
+    recorder.step(2, vec![], vec![1]);
+    let head = recorder.follower.view().head();
+    let begin = |hash| Start::from_state(&PARAMS, hash, &recorder.entries());
+    let follower = Follower::new(PARAMS, begin(head.hash).unwrap(), Limits::default());
+    let fates = packages.map(|package| follower.view().fate(package));
+    let block = head.hash;
+    assert_eq!(fates, [Fate::Reported { core: 0, block }, Fate::Available { block }]);
+    assert_eq!(follower.checkpoint(), begin(head.hash).unwrap());
+    // It is the state after that block and no other.
+    let other = HeaderHash(Hash::repeat_byte(9));
+    let error = StateError::OtherBlock { expected: other, found: head.hash };
+    assert_eq!(begin(other), Err(error));
 }
 
 #[test]

@@ -64,6 +64,24 @@ fn a_wrong_vector_is_counted_as_failed() {
     assert!(report.to_string().ends_with("vectors: 0 passed, 3 failed"));
 }
 
+#[test]
+fn files_of_an_unknown_family_are_counted_even_in_pairs() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = |name: &str| {
+        let folder = dir.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    };
+    for (folder, stem) in [(folder("stf/unheard_of/tiny"), "a"), (folder("codec/tiny"), "header_0")] {
+        for ending in ["json", "bin"] {
+            std::fs::write(folder.join(stem).with_extension(ending), [1]).unwrap();
+        }
+    }
+    // The pair of the unknown family is two unknown files; the header's readable twin is none.
+    let report = Report::of(dir.path()).unwrap().to_string();
+    assert!(report.contains("not vectors of a known family: 2 files"), "{report}");
+}
+
 fn own() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
 }
