@@ -6,6 +6,8 @@
 
 mod update;
 
+pub(crate) use update::warm;
+
 use crate::{
     Writes,
     hash::{Blake2b, Hash, Hasher},

@@ -97,7 +97,7 @@ impl<'p, 'a, H: Hasher> Update<'p, 'a, H> {
             entries: Vec::with_capacity(4 * writes.len()),
             leaves: Vec::new(),
         };
-        warm(top, writes);
+        warm(top, writes.iter().map(|(key, _)| key));
         let top = update.visit(top, writes, 0)?;
         update.plan.run();
         Ok(update.build(top))
@@ -178,12 +178,13 @@ fn hash<'a>(drafts: &[Draft<'a>], side: Side<'a>) -> Ref<'a> {
     }
 }
 
-/// Looks at every node that the update will copy, and at the counter of every sibling that it will share.
+/// Looks at every node on the way to these keys, which come in order, and at the counter of every sibling: all that an
+/// update will copy or share, and a witness will open.
 ///
 /// In a large tree most of them are far from the CPU. One path alone would wait for them one by one; here all paths go
 /// down together, so that the waiting overlaps.
-fn warm(top: &Link, writes: &[Write]) {
-    let mut paths = writes.iter().map(|(key, _)| (top, key.stem())).collect::<Vec<_>>();
+pub(crate) fn warm<'k>(top: &Link, keys: impl Iterator<Item = &'k Key>) {
+    let mut paths = keys.map(|key| (top, key.stem())).collect::<Vec<_>>();
     paths.dedup_by_key(|path| path.1);
     let mut seen = 0;
     for depth in 0..=STEM_BITS {

@@ -5,7 +5,7 @@ use crate::{
     hash::Hasher,
     key::{Key, goes_right},
     table::{Position, uncovered},
-    tree::{Link, Node, NotCovered, StemNode, Tree},
+    tree::{Link, Node, NotCovered, StemNode, Tree, warm},
     values::Values,
 };
 use alloc::{collections::BTreeSet, vec::Vec};
@@ -35,6 +35,7 @@ impl Witness {
         keys: &BTreeSet<Key>,
     ) -> Result<Self, MakeError<V::Error>> {
         let keys = keys.iter().copied().collect::<Vec<_>>();
+        warm(&tree.top, keys.iter());
         let witness = Self { root: tree.root(), tokens: Vec::new(), hashes: Vec::new(), stems: Vec::new() };
         let mut maker = Maker { witness, values };
         maker.node::<H>(&tree.top, &keys, 0)?;

@@ -2,7 +2,7 @@
 //!
 //! The state has a million accounts and a token that a tenth of them hold. A block has a thousand transfers, of ether or
 //! of the token, from a thousand senders to random accounts; every turn has a block of its own. The floor of building is
-//! revm on a plain map that holds what the block needs, and the hashes: the keys of what is touched, every node of the
+//! revm on plain maps that hold the same accounts and balances, and the hashes: the keys of what is touched, every node of the
 //! tree that changes, the leaves and nodes of two tries. The floor of refining has besides them the recovery of the
 //! senders, the nodes that prove the state before, the extrinsics and the exports. All hashes one after the other.
 
@@ -13,19 +13,20 @@ use super::{
 use crate::blocks::{self, BENEFICIARY, Call, Chain, Values, Wallet, contracts};
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_eips::Encodable2718;
-use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256};
+use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256, map::HashMap};
 use bundler::{Packaged, Parent, Sealed};
 use jam::{hash::blake2b, params::SEGMENT_BYTES};
 use revm::{
-    Context, ExecuteCommitEvm, MainBuilder, MainContext,
+    Context, DatabaseRef, ExecuteCommitEvm, MainBuilder, MainContext,
     context::{BlockEnv, CfgEnv, TxEnv},
-    database::InMemoryDB,
+    database::CacheDB,
     primitives::hardfork::SpecId,
     state::{AccountInfo, Bytecode},
 };
 use service::genesis::Genesis;
 use state::{AccountKeys, BasicData, Blake2b, CodeSet, Hasher, Key, Layer, MemoryValues, Stem, Tree, Value};
 use std::{
+    convert::Infallible,
     sync::{Arc, LazyLock},
     time::Duration,
 };
@@ -55,6 +56,7 @@ enum Kind {
 }
 
 struct World {
+    plain: Plain,
     chain: Chain,
     wallets: Vec<Wallet>,
     stems: Vec<Stem>,
@@ -91,7 +93,8 @@ fn world() -> World {
     let mut codes: CodeSet = genesis.codes;
     codes.insert(contracts::erc20());
     let parent = Parent::new(header, Layer::new(Arc::new(values), tree, 0));
-    World { chain: Chain::at(parent, codes, blocks::config()), wallets, stems }
+    let plain = Plain::new(wallets.iter().map(Wallet::address));
+    World { plain, chain: Chain::at(parent, codes, blocks::config()), wallets, stems }
 }
 
 /// One block with everything that both sides need.
@@ -99,7 +102,6 @@ struct Case {
     transactions: Vec<Transaction>,
     sealed: Sealed<Values>,
     packaged: Packaged,
-    database: InMemoryDB,
     envs: Vec<TxEnv>,
     touched: Vec<Key>,
     hashes_before: Unavoidable,
@@ -108,14 +110,14 @@ struct Case {
 
 impl Case {
     fn new(kind: Kind, seed: u64) -> Self {
-        let World { chain, wallets, stems } = &*WORLD;
+        let World { chain, wallets, stems, .. } = &*WORLD;
         let to =
             random(seed << 20).map(|n| account(n % if kind == Kind::Token { HOLDERS } else { ACCOUNTS }));
-        let calls = to.zip(wallets).map(|(to, wallet)| (to, wallet, call(kind, to)));
+        let calls = to.zip(wallets).map(|(to, wallet)| (wallet, call(kind, to)));
         let calls = calls.collect::<Vec<_>>();
         let transactions =
-            calls.iter().map(|(_, wallet, call)| wallet.eip1559(call.clone())).collect::<Vec<_>>();
-        let envs = calls.iter().map(|(_, wallet, call)| env(wallet.address(), call)).collect();
+            calls.iter().map(|(wallet, call)| wallet.eip1559(call.clone())).collect::<Vec<_>>();
+        let envs = calls.iter().map(|(wallet, call)| env(wallet.address(), call)).collect();
 
         let mut chain = chain.clone();
         let mut open = chain.open();
@@ -129,7 +131,6 @@ impl Case {
         Self {
             hashes_before: Unavoidable::of_keys(stems, touched.iter()),
             hashes_after: Unavoidable::of_keys(stems, changes.writes.keys()),
-            database: database(kind, calls.iter().map(|(to, wallet, _)| (*to, wallet.address()))),
             transactions,
             sealed,
             packaged,
@@ -140,7 +141,7 @@ impl Case {
 
     /// revm on a map, with one instance for the block.
     fn revm(&self) -> Duration {
-        let database = self.database.clone();
+        let database = CacheDB::new(&WORLD.plain);
         let block = BlockEnv {
             number: U256::ONE,
             beneficiary: BENEFICIARY,
@@ -225,21 +226,46 @@ fn env(caller: Address, call: &Call) -> TxEnv {
     }
 }
 
-fn database(kind: Kind, pairs: impl Iterator<Item = (Address, Address)>) -> InMemoryDB {
-    let mut database = InMemoryDB::default();
-    let code = Bytecode::new_raw(contracts::erc20());
-    let token =
-        AccountInfo { nonce: 1, code_hash: code.hash_slow(), code: Some(code), ..AccountInfo::default() };
-    database.insert_account_info(TOKEN, token);
-    for address in pairs.flat_map(|(a, b)| [a, b]) {
-        if kind == Kind::Token {
-            let slot = contracts::erc20_slot(address);
-            database.insert_account_storage(TOKEN, slot, U256::from(BALANCE)).expect("in memory");
-        }
+/// The state as plain maps.
+struct Plain {
+    accounts: HashMap<Address, AccountInfo>,
+    balances: HashMap<U256, U256>,
+    token: Bytecode,
+}
+
+impl Plain {
+    fn new(senders: impl Iterator<Item = Address> + Clone) -> Self {
         let info = AccountInfo { balance: U256::from(BALANCE), ..AccountInfo::default() };
-        database.insert_account_info(address, info);
+        let accounts =
+            (0..ACCOUNTS).map(account).chain(senders.clone()).map(|address| (address, info.clone()));
+        let holders = (0..HOLDERS).map(account).chain(senders);
+        let balances = holders.map(|holder| (contracts::erc20_slot(holder), U256::from(BALANCE))).collect();
+        let token = Bytecode::new_raw(contracts::erc20());
+        let code_hash = token.hash_slow();
+        let of_token =
+            AccountInfo { nonce: 1, code_hash, code: Some(token.clone()), ..AccountInfo::default() };
+        Self { accounts: accounts.chain([(TOKEN, of_token)]).collect(), balances, token }
     }
-    database
+}
+
+impl DatabaseRef for Plain {
+    type Error = Infallible;
+
+    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
+        Ok(self.accounts.get(&address).cloned())
+    }
+
+    fn code_by_hash_ref(&self, _: Value) -> Result<Bytecode, Infallible> {
+        Ok(self.token.clone())
+    }
+
+    fn storage_ref(&self, _: Address, slot: U256) -> Result<U256, Infallible> {
+        Ok(self.balances.get(&slot).copied().unwrap_or_default())
+    }
+
+    fn block_hash_ref(&self, _: u64) -> Result<Value, Infallible> {
+        Ok(Value::ZERO)
+    }
 }
 
 fn cases(kind: Kind) -> Vec<Case> {
