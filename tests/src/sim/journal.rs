@@ -22,7 +22,7 @@ pub(super) enum Entry {
         lone_failures: u32,
     },
     /// A block was sealed.
-    Sealed(Sealed),
+    Sealed(Box<Sealed>),
     /// The queue decided something.
     Queue(Record),
 }
@@ -125,7 +125,7 @@ impl Journal {
                     self.place(tx.hash(), Place::Block(sealed.block.number));
                 }
                 self.unfinished.insert(sealed.block.number, sealed.block.hash);
-                self.blocks.insert(sealed.block.hash, sealed);
+                self.blocks.insert(sealed.block.hash, *sealed);
             }
             Entry::Queue(record) => self.apply_record(record),
         }

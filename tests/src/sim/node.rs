@@ -334,7 +334,7 @@ impl Node {
         self.pool.mark_bundled(block, &sealed.transactions);
         self.refresh_pool();
         self.blocks.insert(block.number, sealed.clone());
-        self.commit(vec![Entry::Sealed(sealed)], now, world)
+        self.commit(vec![Entry::Sealed(Box::new(sealed))], now, world)
     }
 
     /// The transactions of the next block: ordinary ones first; suspects apart, in smaller blocks, after a block
