@@ -202,7 +202,7 @@ impl Pool {
                 return Err(if own { Error::Full } else { Error::Underpriced });
             }
             let sender = &self.senders[victim.sender as usize];
-            let last = sender.last(kind).expect("a fresh victim has a last one") - victim.depth;
+            let last = sender.evictable(kind, victim.depth).expect("a fresh victim has one to give");
             plan.bytes += sender.txs[last].bytes();
             plan.victims.push((kind, victim));
         }
@@ -259,7 +259,7 @@ impl Pool {
 
     /// Evicts the last one of a sender.
     fn evict(&mut self, s: usize, kind: State) {
-        let last = self.senders[s].last(kind).expect("a victim has a last one");
+        let last = self.senders[s].evictable(kind, 0).expect("a victim has one to give");
         self.drop_at(s, last, Reason::Evicted);
         if self.senders[s].txs.is_empty() {
             let sender = self.senders.remove(s);
@@ -272,9 +272,8 @@ impl Pool {
 
 /// The candidate of a sender after `depth` others of it went.
 fn victim(s: usize, sender: &Sender, kind: State, depth: usize, base_fee: u64) -> Option<Victim> {
-    let last = sender.last(kind)?;
-    let entry = &sender.txs[last.checked_sub(depth)?];
-    (entry.state == kind && !entry.returned).then(|| Victim {
+    let entry = &sender.txs[sender.evictable(kind, depth)?];
+    Some(Victim {
         worth: Reverse(sender.worth(kind, base_fee)),
         pooled: sender.pooled - depth,
         arrival: entry.arrival,

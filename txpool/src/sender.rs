@@ -117,13 +117,21 @@ impl Sender {
         (seen < self.run).then_some(self.first + seen)
     }
 
-    /// The index of the one in `state` that could leave without leaving a gap: the last.
-    pub(crate) fn last(&self, state: State) -> Option<usize> {
-        let last = match state {
-            State::Pending => (self.first + self.run).checked_sub(1).filter(|_| self.run > 0),
-            _ => self.txs.len().checked_sub(1),
-        };
-        last.filter(|last| self.txs[*last].state == state)
+    /// The index of the one in `state` that would be evicted after `depth` others were: the last, so that no gap is torn.
+    /// Of queued ones, which may have gaps, it is the last that did not come back from a block: those stay, and must not
+    /// shield others from the limit.
+    pub(crate) fn evictable(&self, state: State, depth: usize) -> Option<usize> {
+        let waits = self.first + self.run;
+        match state {
+            State::Pending => {
+                let last = waits.checked_sub(1 + depth).filter(|last| *last >= self.first)?;
+                (!self.txs[last].returned).then_some(last)
+            }
+            _ => {
+                let counts = |i: &usize| self.txs[*i].state == state && !self.txs[*i].returned;
+                (waits.min(self.txs.len())..self.txs.len()).rev().filter(counts).nth(depth)
+            }
+        }
     }
 
     /// What the sender's transactions in `state` are worth to a builder, who cannot have a later one without the
