@@ -121,15 +121,15 @@ impl Sender {
     /// Of queued ones, which may have gaps, it is the last that did not come back from a block: those stay, and must not
     /// shield others from the limit.
     pub(crate) fn evictable(&self, state: State, depth: usize) -> Option<usize> {
-        let waits = self.first + self.run;
         match state {
             State::Pending => {
-                let last = waits.checked_sub(1 + depth).filter(|last| *last >= self.first)?;
+                let last =
+                    (self.first + self.run).checked_sub(1 + depth).filter(|last| *last >= self.first)?;
                 (!self.txs[last].returned).then_some(last)
             }
             _ => {
                 let counts = |i: &usize| self.txs[*i].state == state && !self.txs[*i].returned;
-                (waits.min(self.txs.len())..self.txs.len()).rev().filter(counts).nth(depth)
+                (0..self.txs.len()).rev().filter(counts).nth(depth)
             }
         }
     }

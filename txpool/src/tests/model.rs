@@ -413,15 +413,15 @@ impl Model {
         Ok(gone)
     }
 
-    /// The one that goes next: of the cheapest sender, of those the largest, of those the last come, its last one.
+    /// The one that goes next: of the cheapest sender, of those the largest, of those the last come, its last one. What
+    /// came back from a block never goes; behind it pending ones are safe, because no gap may be torn, and queued ones
+    /// are not.
     fn victim(&self, kind: Status, gone: &[B256]) -> Option<&Item> {
         let senders = (0..SENDERS).map(sender);
         let last = |who| {
             let own = self.own(who);
-            let all = own.iter().filter(|item| item.status == kind);
-            // Queued ones can only go from the very end of the list.
-            let end = own.last().is_some_and(|last| last.status == kind) || kind == Status::Pending;
-            let mut left = all.filter(|item| end && !gone.contains(&item.tx.hash()));
+            let all = own.iter().filter(|item| item.status == kind && !gone.contains(&item.tx.hash()));
+            let mut left = all.filter(|item| kind == Status::Pending || !item.returned);
             left.next_back().copied().filter(|item| !item.returned)
         };
         senders.filter_map(last).max_by_key(|item| {
