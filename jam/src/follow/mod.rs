@@ -34,16 +34,19 @@
 //! decided by [`ChainView::finalized_fate`]; with [`Follower::note_slot`] a made-up branch cannot be longer than the
 //! slots that have passed.
 //!
-//! ```no_run
-//! # use jam::{follow::{Follower, Limits, Start}, Block, Params};
-//! # let (start, block): (Start, Block) = todo!();
-//! let mut follower = Follower::new(Params::TINY, start, Limits::default());
-//! let update = follower.import(block);
-//! for package in update.changed {
-//!     println!("{package}: {:?}", follower.view().fate(package));
-//! }
-//! for hash in follower.wanted() {
-//!     // ask a peer for this block
+//! ```
+//! use jam::{Block, Params, follow::{Follower, Limits, Start}};
+//!
+//! fn follow(start: Start, blocks: impl Iterator<Item = Block>) {
+//!     let mut follower = Follower::new(Params::TINY, start, Limits::default());
+//!     for block in blocks {
+//!         for package in follower.import(block).changed {
+//!             println!("{package}: {:?}", follower.view().fate(package));
+//!         }
+//!         for hash in follower.wanted() {
+//!             println!("a peer should be asked for {hash}");
+//!         }
+//!     }
 //! }
 //! ```
 
