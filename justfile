@@ -12,3 +12,6 @@ vectors DIR:
 
 ratios *ARGS:
     cargo run --release -p tests --bin ratios -- {{ARGS}}
+
+sim *ARGS:
+    cargo run --release -p tests --bin sim -- {{ARGS}}
