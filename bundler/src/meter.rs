@@ -10,7 +10,7 @@
 //! does not suffice the caller makes the witness and tells the meter its length ([`Meter::rebase`]), after which only
 //! what comes later is estimated.
 
-use state::{Blake2b, Key, Stem};
+use state::{Blake2b, Key};
 use std::collections::BTreeMap;
 
 /// A sibling: a hash, and its tokens and bits.
@@ -32,7 +32,8 @@ type Subs = [u64; 4];
 pub(crate) struct Meter {
     /// No path in the tree is longer.
     deepest: usize,
-    stems: BTreeMap<Stem, Subs>,
+    /// A stem is named by the first of its keys, which compare quickest.
+    stems: BTreeMap<Key, Subs>,
     bytes: usize,
 }
 
@@ -41,7 +42,7 @@ pub(crate) struct Meter {
 pub(crate) struct Added {
     bytes_before: usize,
     /// What each stem had before; a new one had nothing.
-    subs_before: Vec<(Stem, Option<Subs>)>,
+    subs_before: Vec<(Key, Option<Subs>)>,
 }
 
 impl Meter {
@@ -80,34 +81,44 @@ impl Meter {
     }
 
     fn add_one(&mut self, key: &Key, added: &mut Added) {
-        let stem = key.stem();
-        let before = self.stems.get(stem).copied();
-        if before.is_some_and(|subs| has(&subs, key.sub())) {
-            return;
-        }
-        if before.is_none() {
-            let closed = self.deepest.saturating_sub(self.open_levels(stem));
-            self.bytes += STEM_BYTES + SIBLING_BYTES * closed;
-        }
-        let mut subs = before.unwrap_or_default();
-        self.bytes += VALUE_BYTES + SIBLING_BYTES * new_siblings(&subs, key.sub());
-        subs[usize::from(key.sub() / 64)] |= 1 << (key.sub() % 64);
-        self.stems.insert(*stem, subs);
-        added.subs_before.push((*stem, before));
+        let stem = Key::of(key.stem(), 0);
+        let before = match self.stems.get_mut(&stem) {
+            Some(subs) if has(subs, key.sub()) => return,
+            Some(subs) => {
+                let before = *subs;
+                cover(subs, key.sub());
+                Some(before)
+            }
+            None => {
+                let closed = self.deepest.saturating_sub(self.open_levels(&stem));
+                self.bytes += STEM_BYTES + SIBLING_BYTES * closed;
+                let mut subs = Subs::default();
+                cover(&mut subs, key.sub());
+                self.stems.insert(stem, subs);
+                None
+            }
+        };
+        self.bytes += VALUE_BYTES + SIBLING_BYTES * new_siblings(&before.unwrap_or_default(), key.sub());
+        added.subs_before.push((stem, before));
     }
 
     /// How many levels of a stem's path have nothing closed beside them that is not counted yet: as far as another path
     /// goes the same way, and where the two part.
-    fn open_levels(&self, stem: &Stem) -> usize {
+    fn open_levels(&self, stem: &Key) -> usize {
         let below = self.stems.range(..*stem).next_back();
         let above = self.stems.range(*stem..).next();
         below.into_iter().chain(above).map(|(other, _)| shared_bits(stem, other) + 1).max().unwrap_or(0)
     }
 }
 
-fn shared_bits(a: &Stem, b: &Stem) -> usize {
+fn shared_bits(a: &Key, b: &Key) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     same * 8 + a.get(same).map_or(0, |byte| (byte ^ b[same]).leading_zeros() as usize)
+}
+
+fn cover(subs: &mut Subs, sub: u8) {
+    subs[usize::from(sub / 64)] |= 1 << (sub % 64);
 }
 
 fn has(subs: &Subs, sub: u8) -> bool {
@@ -116,6 +127,9 @@ fn has(subs: &Subs, sub: u8) -> bool {
 
 /// How many subtrees beside the path of a sub-index are closed until it is covered too.
 fn new_siblings(subs: &Subs, sub: u8) -> usize {
+    if *subs == Subs::default() {
+        return SUB_BITS as usize;
+    }
     let covered_within = |level: u32| {
         let first = u32::from(sub) >> level << level;
         (first..first + (1 << level)).any(|sub| has(subs, sub as u8))
