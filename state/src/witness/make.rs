@@ -106,7 +106,8 @@ impl<V: Values> Maker<'_, V> {
 
     fn stem<H: Hasher>(&mut self, node: &StemNode, keys: &[Key]) -> Result<StemProof, MakeError<V::Error>> {
         let stem = node.stem;
-        let subs = keys.iter().filter(|key| *key.stem() == stem).map(Key::sub).collect::<Vec<_>>();
+        let mut subs = Vec::with_capacity(keys.len());
+        subs.extend(keys.iter().filter(|key| *key.stem() == stem).map(Key::sub));
         if subs.is_empty() {
             return Ok(StemProof { stem, opening: Opening::Sealed(node.table.root()) });
         }
