@@ -2,16 +2,16 @@
 //!
 //! A witness of some keys is the tree with everything closed that no key needs: per level of a path one hash of what is
 //! beside it, except where another key's path goes. So a new stem costs what is below the point where it leaves the
-//! nearest path that is open already, and that nearest one is its neighbour in the order of stems. The same holds for
-//! the eight levels below a stem.
+//! paths that are open already. The same holds for the eight levels below a stem.
 //!
-//! The sum is a bound: paths count as deep as the deepest of the tree, and siblings that are empty as hashes, because to
-//! know better is to walk through the tree, which costs more than to execute a transfer. Where the bound
+//! The sum is a bound: paths count as deep as the deepest of the tree, as their own from [`PATH_BITS`] on at the latest,
+//! and siblings that are empty as hashes, because to know better is to walk through the tree, which costs more than to
+//! execute a transfer. Where the bound
 //! does not suffice the caller makes the witness and tells the meter its length ([`Meter::rebase`]), after which only
 //! what comes later is estimated.
 
-use state::{Blake2b, Key, Stem};
-use std::collections::BTreeMap;
+use alloy_primitives::map::{Entry, HashMap};
+use state::{Blake2b, Key};
 
 /// A sibling: a hash, and its tokens and bits.
 const SIBLING_BYTES: usize = 33;
@@ -23,6 +23,9 @@ const VALUE_BYTES: usize = 1 + 32 + 1;
 const FRAME_BYTES: usize = 1 + 32 + 4 + 4 + 1 + 32;
 /// Levels below a stem.
 const SUB_BITS: u32 = 8;
+/// Levels of the tree in which it is known what is open. A block has some thousands of stems, which rarely go the same
+/// way for longer.
+const PATH_BITS: usize = 16;
 
 /// Which of the 256 sub-indices of a stem are covered.
 type Subs = [u64; 4];
@@ -32,7 +35,9 @@ type Subs = [u64; 4];
 pub(crate) struct Meter {
     /// No path in the tree is longer.
     deepest: usize,
-    stems: BTreeMap<Stem, Subs>,
+    /// By the first key of the stem.
+    stems: HashMap<Key, Subs>,
+    paths: Paths,
     bytes: usize,
 }
 
@@ -40,13 +45,55 @@ pub(crate) struct Meter {
 #[derive(Debug)]
 pub(crate) struct Added {
     bytes_before: usize,
-    /// What each stem had before; a new one had nothing.
-    subs_before: Vec<(Stem, Option<Subs>)>,
+    /// What each stem was before, by its first key.
+    stems_before: Vec<(Key, Before)>,
+}
+
+#[derive(Debug)]
+enum Before {
+    /// It had these.
+    Covered(Subs),
+    /// It was not there, and so many levels of its path were open.
+    New { open_levels: usize },
+}
+
+/// The nodes of the first levels that are on an open path: a bit for each, level by level.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Paths(Vec<u64>);
+
+impl Paths {
+    fn new() -> Self {
+        Self(vec![0; (2 << PATH_BITS) / 64])
+    }
+
+    /// Opens the path of a stem. Gives how many of its levels have nothing closed beside them that is not counted yet:
+    /// as far as another path goes the same way, and where the two part.
+    fn open(&mut self, stem: &Key) -> usize {
+        let open = Self::nodes(stem).take_while(|node| self.0[node / 64] >> (node % 64) & 1 == 1).count();
+        self.flip(stem, open);
+        open
+    }
+
+    /// Takes the last [`Paths::open`] back, which gave `open`.
+    fn close(&mut self, stem: &Key, open: usize) {
+        self.flip(stem, open);
+    }
+
+    fn flip(&mut self, stem: &Key, open: usize) {
+        Self::nodes(stem).skip(open).for_each(|node| self.0[node / 64] ^= 1 << (node % 64));
+    }
+
+    /// The nodes on the way to a stem, from the root on.
+    fn nodes(stem: &Key) -> impl Iterator<Item = usize> {
+        let [first, second, ..] = *stem.as_bytes();
+        let prefix = usize::from(u16::from_be_bytes([first, second]));
+        (0..=PATH_BITS).map(move |depth| 1 << depth | prefix >> (PATH_BITS - depth))
+    }
 }
 
 impl Meter {
     pub(crate) fn new(deepest: usize) -> Self {
-        Self { deepest, stems: BTreeMap::new(), bytes: FRAME_BYTES }
+        Self { deepest, stems: HashMap::default(), paths: Paths::new(), bytes: FRAME_BYTES }
     }
 
     /// No witness of the keys so far is longer.
@@ -56,7 +103,7 @@ impl Meter {
 
     /// Adds keys; those that are there already cost nothing.
     pub(crate) fn add(&mut self, keys: impl IntoIterator<Item = Key>) -> Added {
-        let mut added = Added { bytes_before: self.bytes, subs_before: Vec::new() };
+        let mut added = Added { bytes_before: self.bytes, stems_before: Vec::new() };
         for key in keys {
             self.add_one(&key, &mut added);
         }
@@ -66,10 +113,13 @@ impl Meter {
     /// Takes the last addition back.
     pub(crate) fn undo(&mut self, added: Added) {
         self.bytes = added.bytes_before;
-        for (stem, before) in added.subs_before.into_iter().rev() {
+        for (stem, before) in added.stems_before.into_iter().rev() {
             match before {
-                Some(subs) => drop(self.stems.insert(stem, subs)),
-                None => drop(self.stems.remove(&stem)),
+                Before::Covered(subs) => drop(self.stems.insert(stem, subs)),
+                Before::New { open_levels } => {
+                    self.stems.remove(&stem);
+                    self.paths.close(&stem, open_levels);
+                }
             }
         }
     }
@@ -80,34 +130,26 @@ impl Meter {
     }
 
     fn add_one(&mut self, key: &Key, added: &mut Added) {
-        let stem = key.stem();
-        let before = self.stems.get(stem).copied();
-        if before.is_some_and(|subs| has(&subs, key.sub())) {
+        let stem = Key::of(key.stem(), 0);
+        let (subs, before) = match self.stems.entry(stem) {
+            Entry::Occupied(covered) => {
+                let subs = covered.into_mut();
+                let before = *subs;
+                (subs, Before::Covered(before))
+            }
+            Entry::Vacant(vacant) => {
+                let open_levels = self.paths.open(&stem);
+                self.bytes += STEM_BYTES + SIBLING_BYTES * self.deepest.saturating_sub(open_levels);
+                (vacant.insert(Subs::default()), Before::New { open_levels })
+            }
+        };
+        if has(subs, key.sub()) {
             return;
         }
-        if before.is_none() {
-            let closed = self.deepest.saturating_sub(self.open_levels(stem));
-            self.bytes += STEM_BYTES + SIBLING_BYTES * closed;
-        }
-        let mut subs = before.unwrap_or_default();
-        self.bytes += VALUE_BYTES + SIBLING_BYTES * new_siblings(&subs, key.sub());
+        self.bytes += VALUE_BYTES + SIBLING_BYTES * new_siblings(subs, key.sub());
         subs[usize::from(key.sub() / 64)] |= 1 << (key.sub() % 64);
-        self.stems.insert(*stem, subs);
-        added.subs_before.push((*stem, before));
+        added.stems_before.push((stem, before));
     }
-
-    /// How many levels of a stem's path have nothing closed beside them that is not counted yet: as far as another path
-    /// goes the same way, and where the two part.
-    fn open_levels(&self, stem: &Stem) -> usize {
-        let below = self.stems.range(..*stem).next_back();
-        let above = self.stems.range(*stem..).next();
-        below.into_iter().chain(above).map(|(other, _)| shared_bits(stem, other) + 1).max().unwrap_or(0)
-    }
-}
-
-fn shared_bits(a: &Stem, b: &Stem) -> usize {
-    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    same * 8 + a.get(same).map_or(0, |byte| (byte ^ b[same]).leading_zeros() as usize)
 }
 
 fn has(subs: &Subs, sub: u8) -> bool {
@@ -116,6 +158,9 @@ fn has(subs: &Subs, sub: u8) -> bool {
 
 /// How many subtrees beside the path of a sub-index are closed until it is covered too.
 fn new_siblings(subs: &Subs, sub: u8) -> usize {
+    if *subs == Subs::default() {
+        return SUB_BITS as usize;
+    }
     let covered_within = |level: u32| {
         let first = u32::from(sub) >> level << level;
         (first..first + (1 << level)).any(|sub| has(subs, sub as u8))
@@ -174,10 +219,10 @@ mod tests {
             let mut meter = Meter::new(layer.tree().deepest());
             let mut keys = BTreeSet::new();
             for group in groups {
-                let before = (meter.bytes(), meter.stems.clone());
+                let before = (meter.bytes(), meter.stems.clone(), meter.paths.clone());
                 let added = meter.add(group.iter().copied());
                 meter.undo(added);
-                prop_assert_eq!(&before, &(meter.bytes(), meter.stems.clone()));
+                prop_assert_eq!(&before, &(meter.bytes(), meter.stems.clone(), meter.paths.clone()));
                 meter.add(group.iter().copied());
                 keys.extend(group);
                 let exact = layer.witness(&keys).unwrap().encode().len();

@@ -168,7 +168,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         let mut state = self.execution.state().clone();
         state.commit(attempt.changes.clone());
         let changes = state.changes().map_err(|error| Refused::Broken(error.to_string()))?;
-        let witness = self.parent.layer.witness(&changes.touched);
+        let witness = self.parent.layer.witness_knowing(&changes.touched, &changes.read);
         Ok(witness.map_err(|error| Refused::Broken(error.to_string()))?.encode().len())
     }
 

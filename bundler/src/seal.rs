@@ -43,7 +43,7 @@ impl<V: Values + Clone> Sealed<V> {
         sign: impl FnOnce(B256) -> Signature,
     ) -> Result<Self, SealError> {
         let changes = &executed.changes;
-        let witness = parent.layer.witness(&changes.touched);
+        let witness = parent.layer.witness_knowing(&changes.touched, &changes.read);
         let witness = witness.map_err(|error| SealError(error.to_string()))?.encode();
         let layer = parent.layer.child(&changes.writes);
         let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();

@@ -96,6 +96,16 @@ impl<V: Values + Clone, H: Hasher> Layer<V, H> {
     pub fn witness(&self, keys: &BTreeSet<Key>) -> Result<Witness, MakeError<V::Error>> {
         Witness::make(&self.tree, self, keys)
     }
+
+    /// The same for whoever has read some of them from this state: `known` is what they hold, in the order of the keys.
+    /// In a large state to look a value up again costs more than the rest of its proof.
+    pub fn witness_knowing(
+        &self,
+        keys: &BTreeSet<Key>,
+        known: &[(Key, Option<Value>)],
+    ) -> Result<Witness, MakeError<V::Error>> {
+        Witness::make_knowing(&self.tree, self, keys, known)
+    }
 }
 
 impl<V, H> Layer<V, H> {

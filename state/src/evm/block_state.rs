@@ -2,7 +2,7 @@
 
 use super::{
     error::EvmError,
-    memory::{Code, Leaves, Memory},
+    memory::{self, Code, Leaves, Memory},
 };
 use crate::{
     account::{AccountError, BasicData},
@@ -103,8 +103,7 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     }
 
     /// Reads an account for the first time.
-    fn load(&self, memory: &mut Memory<H>, address: Address) -> Result<(), EvmError<V::Error, C::Error>> {
-        let account = memory.account(address);
+    fn load(&self, account: &mut memory::Account<H>) -> Result<(), EvmError<V::Error, C::Error>> {
         if account.before.is_none() {
             let before = self.leaves(&account.keys)?;
             if !account.changed {
@@ -122,15 +121,14 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
 
     fn account(&self, address: Address) -> Result<Option<AccountInfo>, EvmError<V::Error, C::Error>> {
         let memory = &mut *self.memory.borrow_mut();
-        memory.touch_account(address);
-        self.load(memory, address)?;
-        Ok(memory.account(address).now.clone())
+        let account = memory.touch_account(address);
+        self.load(account)?;
+        Ok(account.now.clone())
     }
 
     fn slot(&self, address: Address, index: U256) -> Result<U256, EvmError<V::Error, C::Error>> {
         let memory = &mut *self.memory.borrow_mut();
-        memory.touch_slot(address, index);
-        let slot = memory.account(address).slot(index);
+        let slot = memory.touch_slot(address, index);
         if slot.before.is_none() {
             let leaf = self.values.value(&slot.key).map_err(EvmError::Values)?;
             slot.before = Some(leaf);

@@ -17,7 +17,7 @@ use crate::{
     key::Key,
     values::Values,
 };
-use alloc::collections::BTreeSet;
+use alloc::{collections::BTreeSet, vec::Vec};
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::state;
 
@@ -28,6 +28,8 @@ pub struct BlockChanges {
     pub writes: Writes,
     /// The keys that were read or are written: what the witness covers.
     pub touched: BTreeSet<Key>,
+    /// What those that were read held before, in the order of the keys.
+    pub read: Vec<(Key, Option<Value>)>,
     /// The codes that were executed or read and existed before: what travels beside the witness.
     pub codes: CodeSet,
     /// The codes that accounts have since this block.
@@ -38,23 +40,27 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     /// What the committed transactions did so far.
     pub fn changes(&self) -> Result<BlockChanges, EvmError<V::Error, C::Error>> {
         let memory = &mut *self.memory.borrow_mut();
-        let mut changes = BlockChanges::default();
+        let (mut writes, mut created) = (Vec::new(), CodeSet::default());
         for account in memory.accounts.values_mut() {
-            self.slots(account, &mut changes.writes)?;
+            self.slots(account, &mut writes)?;
         }
         for account in memory.accounts.values().filter(|account| account.changed) {
             let before = account.before.map_or_else(|| self.leaves(&account.keys), Ok)?;
-            memory.account_changes(account, before, &mut changes)?;
+            memory.account_changes(account, before, &mut writes, &mut created)?;
         }
-        changes.touched = memory.keys_of(&memory.touches).chain(changes.writes.keys().copied()).collect();
-        changes.codes = memory.touched_codes().collect();
-        Ok(changes)
+        // To sort once is quicker than to keep order all the time.
+        let writes = writes.into_iter().collect::<Writes>();
+        let mut touched = memory.known_of(&memory.touches).collect::<Vec<_>>();
+        touched.sort_unstable_by_key(|(key, _)| *key);
+        let keys = touched.iter().map(|(key, _)| *key).chain(writes.keys().copied()).collect();
+        let read = touched.into_iter().filter_map(|(key, before)| Some((key, before?))).collect();
+        Ok(BlockChanges { writes, touched: keys, read, codes: memory.touched_codes().collect(), created })
     }
 
     fn slots(
         &self,
         account: &mut Account<H>,
-        writes: &mut Writes,
+        writes: &mut Vec<(Key, Value)>,
     ) -> Result<(), EvmError<V::Error, C::Error>> {
         for slot in account.slots.values_mut().filter(|slot| slot.changed) {
             let before = match slot.before {
@@ -63,7 +69,7 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
             };
             let now = Value::from(slot.now);
             if before.unwrap_or_default() != now {
-                writes.insert(slot.key, now);
+                writes.push((slot.key, now));
             }
         }
         Ok(())
@@ -73,8 +79,7 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
 impl<H: Hasher> Memory<H> {
     /// Takes over what a transaction did to an account.
     pub(super) fn commit(&mut self, address: Address, account: state::Account) {
-        self.touch_account(address);
-        let entry = self.account(address);
+        let entry = self.touch_account(address);
         entry.changed = true;
         if account.is_selfdestructed() {
             entry.now = None;
@@ -101,8 +106,7 @@ impl<H: Hasher> Memory<H> {
     }
 
     fn write_slot(&mut self, address: Address, index: U256, value: U256) {
-        self.touch_slot(address, index);
-        let slot = self.account(address).slot(index);
+        let slot = self.touch_slot(address, index);
         slot.now = value;
         slot.changed = true;
     }
@@ -111,7 +115,8 @@ impl<H: Hasher> Memory<H> {
         &self,
         account: &Account<H>,
         before: Leaves,
-        changes: &mut BlockChanges,
+        writes: &mut Vec<(Key, Value)>,
+        created: &mut CodeSet,
     ) -> Result<(), AccountError> {
         if account.now.is_none() && before.basic_data.is_none() {
             return Ok(());
@@ -123,30 +128,40 @@ impl<H: Hasher> Memory<H> {
             let code = self.codes.get(&now.code_hash).map(|code| code.bytecode.original_bytes());
             let code = code.unwrap_or_default();
             code_size = code.len();
-            changes.writes.extend(code_writes(&account.keys, &code));
+            writes.extend(code_writes(&account.keys, &code));
             if code_size > 0 {
-                changes.created.insert(code);
+                created.insert(code);
             }
         }
         let basic = BasicData::new(code_size, now.nonce, now.balance)?.encode();
         if before.basic_data != Some(basic) {
-            changes.writes.insert(account.keys.basic_data(), basic);
+            writes.push((account.keys.basic_data(), basic));
         }
         if before.code_hash != Some(now.code_hash) {
-            changes.writes.insert(account.keys.code_hash(), now.code_hash);
+            writes.push((account.keys.code_hash(), now.code_hash));
         }
         Ok(())
     }
 
     pub(super) fn keys_of(&self, touches: &[Touch]) -> impl Iterator<Item = Key> {
+        self.known_of(touches).map(|(key, _)| key)
+    }
+
+    /// The keys, and what those that were read held before.
+    fn known_of(&self, touches: &[Touch]) -> impl Iterator<Item = (Key, Option<Option<Value>>)> {
         touches
             .iter()
             .flat_map(|touch| match touch {
                 Touch::Account(address) => {
-                    let keys = &self.accounts[address].keys;
-                    [Some(keys.basic_data()), Some(keys.code_hash())]
+                    let Account { keys, before, .. } = &self.accounts[address];
+                    let basic_data = before.map(|leaves| leaves.basic_data);
+                    let code_hash = before.map(|leaves| leaves.code_hash);
+                    [Some((keys.basic_data(), basic_data)), Some((keys.code_hash(), code_hash))]
                 }
-                Touch::Slot(address, slot) => [Some(self.accounts[address].slots[slot].key), None],
+                Touch::Slot(address, slot) => {
+                    let slot = &self.accounts[address].slots[slot];
+                    [Some((slot.key, slot.before)), None]
+                }
                 Touch::Code(_) => [None, None],
             })
             .flatten()

@@ -93,26 +93,25 @@ impl<H: Hasher> Memory<H> {
 
     /// The account, which may not be read yet.
     pub(super) fn account(&mut self, address: Address) -> &mut Account<H> {
-        self.accounts.entry(address).or_insert_with(|| Account {
-            keys: AccountKeys::new(address),
-            touched: false,
-            changed: false,
-            before: None,
-            now: None,
-            slots: Default::default(),
-        })
+        account(&mut self.accounts, address)
     }
 
-    pub(super) fn touch_account(&mut self, address: Address) {
-        if !core::mem::replace(&mut self.account(address).touched, true) {
+    /// The account, touched.
+    pub(super) fn touch_account(&mut self, address: Address) -> &mut Account<H> {
+        let account = account(&mut self.accounts, address);
+        if !core::mem::replace(&mut account.touched, true) {
             self.touches.push(Touch::Account(address));
         }
+        account
     }
 
-    pub(super) fn touch_slot(&mut self, address: Address, slot: U256) {
-        if !core::mem::replace(&mut self.account(address).slot(slot).touched, true) {
-            self.touches.push(Touch::Slot(address, slot));
+    /// The slot, touched.
+    pub(super) fn touch_slot(&mut self, address: Address, index: U256) -> &mut Slot {
+        let slot = account(&mut self.accounts, address).slot(index);
+        if !core::mem::replace(&mut slot.touched, true) {
+            self.touches.push(Touch::Slot(address, index));
         }
+        slot
     }
 
     pub(super) fn touch_code(&mut self, hash: B256) {
@@ -137,6 +136,17 @@ impl<H: Hasher> Memory<H> {
             }
         }
     }
+}
+
+fn account<H: Hasher>(accounts: &mut AddressMap<Account<H>>, address: Address) -> &mut Account<H> {
+    accounts.entry(address).or_insert_with(|| Account {
+        keys: AccountKeys::new(address),
+        touched: false,
+        changed: false,
+        before: None,
+        now: None,
+        slots: Default::default(),
+    })
 }
 
 impl<H: Hasher> Account<H> {

@@ -121,7 +121,9 @@ fn build(parent: &Chain, codes: &CodeSet, sent: &[Sent]) -> (BlockChanges, Vec<S
 
 /// What a validator does with the bytes of a witness and of codes.
 fn validate(parent: &Chain, changes: &BlockChanges, kept: &[Sent]) -> BlockChanges {
-    let witness = parent.witness(&changes.touched).unwrap().encode();
+    let made = parent.witness_knowing(&changes.touched, &changes.read).unwrap();
+    assert_eq!(made, parent.witness(&changes.touched).unwrap(), "what was read is what the state holds");
+    let witness = made.encode();
     let codes = CodeSet::decode(&changes.codes.encode()).unwrap();
     let mut partial: PartialTree = Witness::decode(&witness).unwrap().verify(parent.root()).unwrap();
     let (state, executed) = execute(with_history(&partial, codes.clone()), kept);

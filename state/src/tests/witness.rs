@@ -227,3 +227,16 @@ fn values_that_are_not_of_the_tree_give_no_witness() {
     let made = Witness::make(&tree, &MemoryValues::default(), &BTreeSet::from([key]));
     assert_eq!(made, Err(MakeError::Inconsistent { key }));
 }
+
+#[test]
+fn values_that_are_known_are_not_looked_up_and_others_are() {
+    let keys = [1, 2, 3, 4].map(|byte| Key::new([byte; 32]));
+    let values = keys.map(|key| (key, Value::from(*key.as_bytes())));
+    let tree = Tree::<Blake2b>::default().extend(values);
+    let whole = Witness::make(&tree, &MemoryValues::from_iter(values), &keys.into());
+    let others = MemoryValues::from_iter([values[0], values[2]]);
+    let known = [values[1], values[3]].map(|(key, value)| (key, Some(value)));
+    assert_eq!(Witness::make_knowing(&tree, &others, &keys.into(), &known), whole);
+    let missing = Witness::make_knowing(&tree, &others, &keys.into(), &known[1..]);
+    assert_eq!(missing, Err(MakeError::Inconsistent { key: keys[1] }));
+}

@@ -97,7 +97,7 @@ impl<'p, 'a, H: Hasher> Update<'p, 'a, H> {
             entries: Vec::with_capacity(4 * writes.len()),
             leaves: Vec::new(),
         };
-        warm(top, writes.iter().map(|(key, _)| key));
+        warm(top, writes.iter().map(|(key, _)| key), 0);
         let top = update.visit(top, writes, 0)?;
         update.plan.run();
         Ok(update.build(top))
@@ -178,16 +178,19 @@ fn hash<'a>(drafts: &[Draft<'a>], side: Side<'a>) -> Ref<'a> {
     }
 }
 
-/// Looks at every node on the way to these keys, which come in order, and at the counter of every sibling: all that an
+/// Looks at every node on the way from one at a depth to these keys, which come in order, and at the counter of every sibling: all that an
 /// update will copy or share, and a witness will open.
 ///
 /// In a large tree most of them are far from the CPU. One path alone would wait for them one by one; here all paths go
 /// down together, so that the waiting overlaps.
-pub(crate) fn warm<'k>(top: &Link, keys: impl Iterator<Item = &'k Key>) {
+pub(crate) fn warm<'k>(top: &Link, keys: impl Iterator<Item = &'k Key>, depth: usize) {
     let mut paths = keys.map(|key| (top, key.stem())).collect::<Vec<_>>();
     paths.dedup_by_key(|path| path.1);
     let mut seen = 0;
-    for depth in 0..=STEM_BITS {
+    for depth in depth..=STEM_BITS {
+        if paths.is_empty() {
+            break;
+        }
         paths.retain_mut(|(link, stem)| match &link.node {
             Node::Inner(children) => {
                 let right = usize::from(goes_right(stem, depth));

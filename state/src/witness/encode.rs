@@ -7,7 +7,10 @@ use alloc::{vec, vec::Vec};
 impl Witness {
     /// The bytes of the witness.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = vec![VERSION];
+        let in_stems = self.stems.iter().map(StemProof::bytes_max).sum::<usize>();
+        let mut out =
+            Vec::with_capacity(41 + self.tokens.len().div_ceil(4) + 32 * self.hashes.len() + in_stems);
+        out.push(VERSION);
         out.extend_from_slice(self.root.as_slice());
         out.extend_from_slice(&length(self.tokens.len()));
         let mut packed = vec![0; self.tokens.len().div_ceil(4)];
@@ -19,6 +22,18 @@ impl Witness {
         self.hashes.iter().for_each(|hash| out.extend_from_slice(hash.as_slice()));
         self.stems.iter().for_each(|stem| encode_stem(stem, &mut out));
         out
+    }
+}
+
+impl StemProof {
+    /// Its encoding is not longer.
+    fn bytes_max(&self) -> usize {
+        let opening = match &self.opening {
+            Opening::Sealed(_) => 32,
+            // The sub-indices and two bit fields: of at most as many bits, and of at most eight for each sub-index.
+            Opening::Open { subs, values, rest } => 3 * subs.len() + 32 * (values.len() + rest.len()),
+        };
+        33 + opening
     }
 }
 
