@@ -2,12 +2,12 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use jam::{
-    Bundle, ErasureCode, PackageHash, Params,
+    Bundle, ErasureCode, Params,
     codec::Encode,
     follow::{Follower, Limits},
     hash::blake2b,
     package::ExtrinsicSpec,
-    sample::{Author, Body, Sample, Source},
+    sample::{Author, Sample, Source},
 };
 use std::hint::black_box;
 
@@ -58,22 +58,11 @@ fn erasure(c: &mut Criterion) {
 /// A block of the full chain: a report on every core, and every validator's word on the reports before.
 fn follow(c: &mut Criterion) {
     let author = Author::new(Params::FULL);
-    let cores = 0..Params::FULL.cores;
-    let block = |follower: &Follower, slot: u32, available: bool| {
-        let view = follower.view();
-        let report = |core: u16| {
-            let package = PackageHash(blake2b(&[&slot.to_le_bytes(), &core.to_le_bytes()]));
-            author.report(&view, package, core, view.head().hash)
-        };
-        let reports = cores.clone().map(report).collect();
-        let available = cores.clone().filter(|_| available).collect();
-        author.block(&view, slot, Body { reports, available, salt: 0 })
-    };
     let start = || Follower::new(Params::FULL, author.start(), Limits::default());
     let mut scratch = start();
-    let first = block(&scratch, 1, false);
+    let first = author.full_block(&scratch.view(), 1, false);
     scratch.import(first.clone());
-    let second = block(&scratch, 2, true);
+    let second = author.full_block(&scratch.view(), 2, true);
     let ready = || {
         let mut follower = start();
         follower.import(first.clone());

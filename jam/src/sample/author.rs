@@ -139,6 +139,16 @@ impl Author {
         Guarantee { report, slot, signatures }
     }
 
+    /// A block as busy as it can be: a report on every core and, if wanted, every validator's word that all earlier
+    /// reports are there.
+    pub fn full_block(&self, view: &ChainView<'_>, slot: u32, available: bool) -> Block {
+        let cores = 0..self.params.cores;
+        let package = |core: u16| PackageHash(blake2b(&[&slot.to_le_bytes(), &core.to_le_bytes()]));
+        let report = |core: u16| self.report(view, package(core), core, view.head().hash);
+        let reports = cores.clone().map(report).collect();
+        self.block(view, slot, Body { reports, available: cores.filter(|_| available).collect(), salt: 0 })
+    }
+
     /// A block on top of the view's head.
     pub fn block(&self, view: &ChainView<'_>, slot: u32, body: Body) -> Block {
         let parent = view.head();

@@ -23,9 +23,9 @@ fn import_against_bare_signatures() -> f64 {
     let author = Author::new(Params::FULL);
     let follower = || Follower::new(Params::FULL, author.start(), Limits::default());
     let mut scratch = follower();
-    let first = full_block(&author, &scratch, 1, false);
+    let first = author.full_block(&scratch.view(), 1, false);
     assert!(scratch.import(first.clone()).refused.is_empty(), "the first block must be believed");
-    let second = full_block(&author, &scratch, 2, true);
+    let second = author.full_block(&scratch.view(), 2, true);
     let keys = author.secrets().iter().map(|secret| {
         VerificationKey::try_from(secret.public().0.0).expect("a key made from a secret is a key")
     });
@@ -55,16 +55,6 @@ fn import_against_bare_signatures() -> f64 {
         .0
     };
     median_of_pairs(PAIRS, ours, floor)
-}
-
-/// A block with a report on every core and, if wanted, every validator's word that all earlier reports are there.
-fn full_block(author: &Author, follower: &Follower, slot: u32, available: bool) -> Block {
-    let view = follower.view();
-    let cores = 0..Params::FULL.cores;
-    let package = |core: u16| PackageHash(Hash::from(blake2b(&[&slot.to_le_bytes(), &core.to_le_bytes()])));
-    let reports =
-        cores.clone().map(|core| author.report(&view, package(core), core, view.head().hash)).collect();
-    author.block(&view, slot, Body { reports, available: cores.filter(|_| available).collect(), salt: 0 })
 }
 
 /// Every signature of a block: who made it, and what it signs.
