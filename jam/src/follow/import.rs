@@ -107,10 +107,12 @@ impl Follower {
         update.refused.push((hash, refused));
     }
 
-    /// Notes that a block will never be believed, and with it whatever waits for it.
+    /// Notes that a block will never be believed, nor whatever waits for it: what comes on top of those is not to be asked
+    /// about either.
     pub(super) fn note_refused(&mut self, hash: HeaderHash) {
-        self.orphans.drop_with_descendants(hash);
-        self.refused.note(hash, self.limits.refused_max);
+        for hash in self.orphans.drop_with_descendants(hash) {
+            self.refused.note(hash, self.limits.refused_max);
+        }
     }
 
     /// Makes room for a block on `parent`, if necessary at the cost of a block that nothing builds on: of those that

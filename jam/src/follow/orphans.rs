@@ -86,13 +86,17 @@ impl Orphans {
         children.into_iter().filter_map(|hash| Some((hash, self.remove(hash)?))).collect()
     }
 
-    /// Drops a block, if it is here, and everything that waits for it, directly or not.
-    pub(super) fn drop_with_descendants(&mut self, hash: HeaderHash) {
+    /// Drops a block, if it is here, and everything that waits for it, directly or not. Gives all of them, the block
+    /// first.
+    pub(super) fn drop_with_descendants(&mut self, hash: HeaderHash) -> Vec<HeaderHash> {
         self.remove(hash);
-        let mut doomed = vec![hash];
-        while let Some(parent) = doomed.pop() {
-            doomed.extend(self.children_of(parent).into_iter().map(|(hash, _)| hash));
+        let mut dropped = vec![hash];
+        let mut next = 0;
+        while let Some(parent) = dropped.get(next).copied() {
+            dropped.extend(self.children_of(parent).into_iter().map(|(hash, _)| hash));
+            next += 1;
         }
+        dropped
     }
 
     /// Blocks that can no longer fit: at or below the finalized slot.
