@@ -2,7 +2,7 @@
 
 use crate::{Parent, draft::Draft};
 use alloy_consensus::{Header, ReceiptEnvelope};
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes};
 use alloy_rlp::Encodable;
 use jam::Signature;
 use service::{blobs, execution::Executed, exports, header};
@@ -23,6 +23,8 @@ pub struct Sealed<V> {
     pub writes: Arc<Writes>,
     /// The codes that accounts have since it.
     pub created: CodeSet,
+    /// Whose nonce, balance, code or storage may have changed, each once.
+    pub accounts: Arc<[Address]>,
     /// Witness, codes and transactions, as they travel.
     pub extrinsics: [Bytes; service::refine::EXTRINSICS],
     /// Segments that it exports.
@@ -63,6 +65,7 @@ impl<V: Values + Clone> Sealed<V> {
             layer,
             writes: Arc::new(executed.changes.writes),
             created: executed.changes.created,
+            accounts: executed.changes.accounts.into(),
             extrinsics,
             export_segments,
         })

@@ -34,6 +34,8 @@ pub struct BlockChanges {
     pub codes: CodeSet,
     /// The codes that accounts have since this block.
     pub created: CodeSet,
+    /// Whose nonce, balance, code or storage may have changed, in order.
+    pub accounts: Vec<Address>,
 }
 
 impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
@@ -54,7 +56,17 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
         touched.sort_unstable_by_key(|(key, _)| *key);
         let keys = touched.iter().map(|(key, _)| *key).chain(writes.keys().copied()).collect();
         let read = touched.into_iter().filter_map(|(key, before)| Some((key, before?))).collect();
-        Ok(BlockChanges { writes, touched: keys, read, codes: memory.touched_codes().collect(), created })
+        let accounts = memory.accounts.iter().filter(|(_, account)| account.changed);
+        let mut accounts = accounts.map(|(address, _)| *address).collect::<Vec<_>>();
+        accounts.sort_unstable();
+        Ok(BlockChanges {
+            writes,
+            touched: keys,
+            read,
+            codes: memory.touched_codes().collect(),
+            created,
+            accounts,
+        })
     }
 
     fn slots(
