@@ -16,6 +16,18 @@ impl Queue {
         }
     }
 
+    /// Gives a block up because the operator wants it, with all that stand on it: nothing more of it is sent, and once it
+    /// is certainly dead its transactions come back. `false` if it is not there, stands on the chain already, or was
+    /// given up before.
+    pub fn give_up(&mut self, number: u64) -> bool {
+        let state = self.bundles.get(&number).map(|bundle| bundle.state);
+        let may = matches!(state, Some(State::Queued { .. } | State::Submitted { .. }));
+        if may {
+            self.abandon(number);
+        }
+        may
+    }
+
     /// Looks at the abandoned block: does the chain have it after all, is it dead, may it try again?
     pub(crate) fn handle_abandoned(&mut self, input: &ChainInput<'_>) {
         self.release_due = None;

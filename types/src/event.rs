@@ -96,6 +96,13 @@ pub enum Event {
         /// How many transactions it holds.
         transactions: usize,
     },
+    /// Validators would refuse a block that was built here, so it went nowhere. Its transactions are tried apart.
+    Refused {
+        /// The block.
+        block: BlockId,
+        /// What they would say.
+        why: String,
+    },
     /// The submission window is open. Once per window.
     Window {
         /// Bundles that wait.
@@ -218,6 +225,10 @@ impl fmt::Display for Event {
             Self::Sealed { block, transactions } => {
                 queue_line(f, "Sealed", block)?;
                 write!(f, " blockNumber={} transactions={transactions}", block.number)
+            }
+            Self::Refused { block, why } => {
+                queue_line(f, "Refused by our own check", block)?;
+                write!(f, " blockNumber={} why={why:?}", block.number)
             }
             Self::Added { hash, sender, pending } => {
                 write!(f, "Pool: Added tx={hash} sender={sender} pending={pending}")

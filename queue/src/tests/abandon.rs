@@ -254,3 +254,22 @@ fn only_younger_blocks_put_the_blame_on_a_lone_transaction() {
     world.try_seal(2).unwrap();
     assert_eq!(dies(&mut world, 4), [[(4, Blame::Suspect)]]);
 }
+
+#[test]
+fn what_the_operator_gives_up_is_released_when_it_is_dead() {
+    let mut world = World::running(config());
+    world.seal(3);
+    world.send_in_window();
+    assert!(!world.queue.give_up(7));
+    assert!(world.queue.give_up(2));
+    assert!(!world.queue.give_up(2));
+    assert_eq!(world.states(2..=3), ["Abandoned", "Abandoned"]);
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(2)));
+    while released(&mut world).is_empty() {
+        assert!(world.height() < 40, "it is released at last");
+        world.blocks(1);
+        world.finalize_best();
+    }
+    assert_eq!(world.states(2..=3), ["Released", "Released"]);
+    assert_ne!(world.state(1), "Released");
+}
