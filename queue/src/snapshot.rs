@@ -83,6 +83,11 @@ impl Queue {
         self.bundles.values()
     }
 
+    /// A head of the service that was not built here.
+    pub const fn halted(&self) -> Option<BlockId> {
+        self.halted
+    }
+
     /// Counters.
     pub const fn stats(&self) -> Stats {
         self.stats

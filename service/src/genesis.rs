@@ -83,8 +83,13 @@ impl Genesis {
 
     /// The development chain: [`DEV_ACCOUNTS`] and the history contract.
     pub fn dev(config: &Config) -> Self {
+        Self::funded(config, DEV_ACCOUNTS)
+    }
+
+    /// A chain on which these accounts have ten thousand ether each.
+    pub fn funded(config: &Config, accounts: impl IntoIterator<Item = Address>) -> Self {
         let account = GenesisAccount { balance: U256::from(DEV_BALANCE_WEI), ..Default::default() };
-        let alloc = DEV_ACCOUNTS.map(|address| (address, account.clone())).into();
+        let alloc = accounts.into_iter().map(|address| (address, account.clone())).collect();
         let file = File { gas_limit: config.gas_limit, alloc, ..File::default() };
         Self::new(file, config).expect("ten thousand ether fit into an account")
     }

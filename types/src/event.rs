@@ -253,6 +253,21 @@ fn queue_line(f: &mut fmt::Formatter<'_>, what: &str, block: &BlockId) -> fmt::R
 }
 
 impl Event {
+    /// Whose transaction it is about, where that is said.
+    pub const fn sender(&self) -> Option<Address> {
+        match self {
+            Self::Added { sender, .. }
+            | Self::Promoted { sender, .. }
+            | Self::Demoted { sender, .. }
+            | Self::Replaced { sender, .. }
+            | Self::Evicted { sender, .. }
+            | Self::Expired { sender, .. }
+            | Self::Returned { sender, .. }
+            | Self::Dropped { sender, .. } => Some(*sender),
+            _ => None,
+        }
+    }
+
     /// The transaction that ended with this event without becoming final, and why.
     pub fn ended(&self) -> Option<(B256, Reason)> {
         match self {

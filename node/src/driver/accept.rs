@@ -1,0 +1,112 @@
+//! Transactions come in.
+
+use super::{Broken, Driver};
+use alloy_primitives::{Address, B256};
+use core::fmt;
+use txpool::{Head, StateChange};
+use types::{Event, Reason, Time, Transaction};
+
+/// Whoever handed transactions in, and waits to hear what became of them.
+pub struct Answer(Box<dyn FnOnce(Vec<Result<B256, txpool::Error>>) + Send>);
+
+impl Answer {
+    /// Calls this with the results, one per transaction.
+    pub fn new(tell: impl FnOnce(Vec<Result<B256, txpool::Error>>) + Send + 'static) -> Self {
+        Self(Box::new(tell))
+    }
+
+    /// Tells.
+    pub fn tell(self, results: Vec<Result<B256, txpool::Error>>) {
+        (self.0)(results);
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answer")
+    }
+}
+
+impl Driver {
+    /// Takes transactions whose signatures were recovered. The answer is an effect of the next [step](Driver::step):
+    /// accepted means durable.
+    pub fn submit(&mut self, txs: Vec<Transaction>, answer: Answer, now: Time) -> Result<(), Broken> {
+        self.now = self.now.max(now);
+        let mut results = Vec::with_capacity(txs.len());
+        for tx in txs {
+            results.push(self.insert(tx)?);
+        }
+        self.output.answers.push((answer, results));
+        Ok(())
+    }
+
+    fn insert(&mut self, tx: Transaction) -> Result<Result<B256, txpool::Error>, Broken> {
+        let account = self.chain.account(tx.sender())?;
+        let hash = tx.hash();
+        let inserted = self.pool.insert(tx.clone(), account, self.now);
+        if inserted.is_ok() {
+            self.output.batch.accepted(&tx, self.now);
+            self.senders.insert(tx.sender());
+            self.output.news.accepted.push((tx, self.now));
+        }
+        self.gather_pool();
+        Ok(inserted.map(|_| hash))
+    }
+
+    /// Removes everything of a sender that is in no block. Says how many.
+    pub fn flush(&mut self, sender: &Address) -> usize {
+        let removed = self.pool.remove_sender(sender, &Reason::Flushed);
+        self.gather_pool();
+        removed
+    }
+
+    /// Lets one sender have more, or fewer, transactions waiting.
+    pub fn set_sender_limit(&mut self, sender: Address, txs_max: usize) {
+        self.pool.set_limit(sender, txs_max);
+    }
+
+    /// What the pool says, for the journal and for whoever watches. To be called after each thing that the pool is told:
+    /// a transaction may end and be accepted again in one step, and only the order tells which came last.
+    pub(super) fn gather_pool(&mut self) {
+        for event in self.pool.drain_events().collect::<Vec<_>>() {
+            self.view.pool_changed();
+            if let Some((hash, reason)) = event.ended() {
+                self.output.batch.ended(hash, reason, self.now);
+            }
+            self.senders.extend(event.sender());
+            self.output.news.events.push(event);
+        }
+    }
+
+    /// Tells readers the next nonces of those whose transactions moved.
+    pub(super) fn gather_nonces(&mut self) {
+        for sender in core::mem::take(&mut self.senders) {
+            self.output.news.nonces.push((sender, self.pool.next_nonce(&sender)));
+        }
+    }
+
+    /// Tells the pool what the newest block, or the release of some, changed.
+    pub(super) fn state_change<'a>(
+        &self,
+        accounts: impl IntoIterator<Item = &'a Address>,
+    ) -> Result<Vec<(Address, txpool::Account)>, Broken> {
+        accounts.into_iter().map(|address| Ok((*address, self.chain.account(*address)?))).collect()
+    }
+
+    /// The block that is being built, as far as the pool has to know.
+    pub(super) fn pool_head(&self) -> Head {
+        let config = &self.bundler.config;
+        let base_fee_wei = service::header::next_base_fee(self.chain.newest_header(), config.base_fee_floor_wei);
+        Head { base_fee_wei, gas_limit: config.gas_limit.min(self.bundler.limits.gas_max) }
+    }
+
+    pub(super) fn update_pool(&mut self, accounts: &[(Address, txpool::Account)]) {
+        let head = self.pool_head();
+        self.pool.update(&StateChange { head, accounts });
+        self.gather_pool();
+    }
+
+    pub(super) fn tell(&mut self, event: Event) {
+        self.output.news.events.push(event);
+    }
+}

@@ -1,0 +1,188 @@
+//! What the queue wants done: submissions and releases; and what becomes durable of it.
+
+use super::{Broken, Driver};
+use alloy_primitives::Address;
+use bundler::{Packaged, Refined};
+use jam::{Ed25519Key, PackageHash};
+use queue::{Action, Blame, Released, Sent, Submission};
+use std::collections::BTreeSet;
+use txpool::{Returned, Verdict};
+use types::{BlockId, Event, Time};
+
+/// A package that leaves the node.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// What travels.
+    pub packaged: Packaged,
+    /// The version.
+    pub version: u32,
+    /// The core that it is for.
+    pub core: u16,
+    /// Who guarantees there, in the order in which they are to be tried.
+    pub guarantors: Vec<Ed25519Key>,
+    /// When the window closes: nothing is sent from then on.
+    pub closes_at: Time,
+}
+
+impl Outgoing {
+    /// The block.
+    pub const fn block(&self) -> BlockId {
+        self.packaged.block
+    }
+
+    /// What the chain will know it by.
+    pub const fn package(&self) -> PackageHash {
+        self.packaged.hash
+    }
+}
+
+impl Driver {
+    /// Takes how a submission ended.
+    pub fn sent(&mut self, block: u64, package: PackageHash, sent: Sent, now: Time) {
+        self.now = self.now.max(now);
+        self.queue.handle_sent(block, package, sent);
+    }
+
+    /// Gives a block up, and all that stand on it; says how many. Zero if it is not here or stands on the chain.
+    pub fn give_up(&mut self, number: u64) -> u64 {
+        if !self.queue.give_up(number) {
+            return 0;
+        }
+        self.view.blocks_changed();
+        self.chain.newest_id().number.saturating_sub(number) + 1
+    }
+
+    /// Does what the queue wants, until it wants nothing.
+    pub(super) fn act(&mut self) -> Result<(), Broken> {
+        while let Some(action) = self.queue.poll_action(self.now) {
+            match action {
+                Action::Release(blocks) => self.release(&blocks)?,
+                Action::Submit(_) if self.settings.dry_run => break,
+                Action::Submit(submission) => {
+                    if !self.submit_version(&submission)? {
+                        break;
+                    }
+                }
+                Action::Halt { .. } => self.discard_open()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds a version and hands it out; whether the queue agreed.
+    fn submit_version(&mut self, submission: &Submission) -> Result<bool, Broken> {
+        let refined = self.refined(submission.block)?;
+        let packaged = self.bundler.package(&refined, submission.context.clone());
+        let committed = self.queue.commit_submission(submission, packaged.hash, self.now);
+        match committed {
+            Ok(()) => {}
+            Err(queue::SubmitError::Window | queue::SubmitError::Moved) => return Ok(false),
+            Err(why @ queue::SubmitError::Rebuilt { .. }) => {
+                let number = submission.block.number;
+                return Err(Broken::Rebuild { number, why: why.to_string() });
+            }
+        }
+        // The record goes before the bytes.
+        self.gather_queue()?;
+        let outgoing = Outgoing {
+            packaged,
+            version: submission.version,
+            core: submission.core,
+            guarantors: self.guarantors(submission.core),
+            closes_at: self.window_closes_at(),
+        };
+        self.output.sends.push(outgoing);
+        Ok(true)
+    }
+
+    fn window_closes_at(&self) -> Time {
+        self.clock.next_start(self.now) - self.queue.config().window_closes_before
+    }
+
+    /// Who guarantees on a core now. If a rotation is about to begin, those after it come next.
+    fn guarantors(&self, core: u16) -> Vec<Ed25519Key> {
+        let view = self.follower.view();
+        let slot = self.clock.slot_at(self.now);
+        let mut guarantors = Vec::new();
+        for slot in [slot, slot.saturating_add(1)] {
+            let Some(assignment) = view.assignment(slot) else { continue };
+            let keys = view.epoch().validators(assignment.era).keys();
+            for key in assignment.guarantors(core).filter_map(|index| keys.get(usize::from(index))) {
+                if !guarantors.contains(key) {
+                    guarantors.push(*key);
+                }
+            }
+        }
+        guarantors
+    }
+
+    /// What all packages of a block have in common: kept, or made again from the draft.
+    fn refined(&mut self, block: BlockId) -> Result<Refined, Broken> {
+        let number = block.number;
+        let broken = |why: String| Broken::Rebuild { number, why };
+        let built = self.chain.get(number).filter(|built| built.draft.id() == block);
+        let built = built.ok_or_else(|| broken("it is not here".to_owned()))?;
+        if let Some(refined) = &built.refined {
+            return Ok(refined.clone());
+        }
+        let parent = self.chain.parent_of(built)?;
+        let sealed = self.bundler.replay(&built.draft, &parent, self.chain.codes().clone());
+        let sealed = sealed.map_err(|why| broken(why.to_string()))?;
+        let refined = self.bundler.refine(&sealed).map_err(|why| broken(why.to_string()))?;
+        self.chain.keep_refined(number, refined.clone());
+        Ok(refined)
+    }
+
+    /// Puts the transactions of dead blocks back into the pool, in the same durable step as the queue's record.
+    fn release(&mut self, blocks: &[Released]) -> Result<(), Broken> {
+        let Some(first) = blocks.first() else { return Ok(()) };
+        self.discard_open()?;
+        self.gather_queue()?;
+        let mut returned = Vec::new();
+        let mut changed = BTreeSet::<Address>::new();
+        for (built, released) in self.chain.release(first.block.number).into_iter().zip(blocks) {
+            let verdict = match released.blame {
+                Blame::None => Verdict::Innocent,
+                Blame::Suspect => Verdict::Suspect,
+                Blame::Alone => Verdict::Alone,
+            };
+            match &built.accounts {
+                Some(accounts) => changed.extend(accounts.iter().copied()),
+                // From before a restart: whoever has something in the pool is looked at.
+                None => changed.extend(self.pool.content().iter().map(|content| content.sender)),
+            }
+            let transactions = built.draft.block.transactions();
+            changed.extend(transactions.iter().map(|tx| tx.sender()));
+            returned.extend(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }));
+        }
+        let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
+        self.put_back_with(returned, &hashes, changed)
+    }
+
+    /// Gathers what the queue decided: its records, and what follows from its events.
+    pub(super) fn gather_queue(&mut self) -> Result<(), Broken> {
+        for record in self.queue.take_records() {
+            self.output.batch.queue(record);
+        }
+        for event in self.queue.drain_events().collect::<Vec<_>>() {
+            match &event {
+                Event::Guaranteed { block, .. } => self.chain.forget_refined(block.number),
+                Event::Finalized { block } => self.finalize(*block)?,
+                _ => {}
+            }
+            self.view.blocks_changed();
+            self.tell(event);
+        }
+        Ok(())
+    }
+
+    fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
+        let missing = || Broken::State(format!("block {block} became final and is not here"));
+        let built = self.chain.finalize(block, self.settings.states_kept).ok_or_else(missing)?;
+        self.senders.extend(built.draft.block.transactions().iter().map(|tx| tx.sender()));
+        self.view.blocks_changed();
+        self.pool.mark_final(block);
+        self.gather_pool();
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Building: the open block takes transactions as they come, and is sealed when it is full or its time has come.
+
+use super::{Broken, Driver, EvmCodes, seal_policy::seal_delay};
+use alloy_primitives::{Address, B256};
+use bundler::{OpenBlock, Opening, Refused, Sealed};
+use queue::Queue;
+use std::collections::BTreeSet;
+use store::Base;
+use txpool::{Candidate, Returned, StateChange, Verdict};
+use types::{Event, Time, Transaction};
+
+/// The block that is being built.
+pub(super) struct Open {
+    pub(super) block: OpenBlock<Base, EvmCodes>,
+    /// When its first transaction came.
+    first_at: Option<Time>,
+    /// How often its transactions were suspected; above zero there are few of them.
+    attempts: u32,
+    transactions_max: usize,
+    is_full: bool,
+    /// Grows with each transaction, so that whoever shows the block knows whether it changed.
+    pub(super) changes: u64,
+}
+
+impl core::fmt::Debug for Open {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Open").field("transactions", &self.block.transactions().len()).finish()
+    }
+}
+
+impl Driver {
+    /// Fills the open block and seals it, as often as there is reason to.
+    pub(super) fn build(&mut self) -> Result<(), Broken> {
+        while !self.is_paused {
+            self.fill()?;
+            if self.queue.may_enqueue().is_err() || !self.is_seal_due() {
+                break;
+            }
+            self.seal()?;
+        }
+        Ok(())
+    }
+
+    /// Seals what there is, now. Whether there was room for it.
+    pub fn seal_now(&mut self, now: Time) -> Result<bool, Broken> {
+        self.now = self.now.max(now);
+        if self.queue.may_enqueue().is_err() {
+            return Ok(false);
+        }
+        self.fill()?;
+        if self.open.is_none() {
+            self.open = Some(self.open_block(0)?);
+        }
+        self.seal()?;
+        Ok(true)
+    }
+
+    /// When the open block, or an empty one, is to be sealed.
+    pub(super) fn seal_due(&self) -> Option<Time> {
+        if self.is_paused || self.queue.may_enqueue().is_err() {
+            return None;
+        }
+        let slot = self.clock.slot_duration();
+        match &self.open {
+            Some(open) if open.is_full => Some(self.now),
+            Some(open) => {
+                let (queued, ..) = self.queue.counts();
+                let delay = seal_delay(self.settings.seal_after, slot, queued, self.bundler.params.cores);
+                open.first_at.map(|first| first + delay)
+            }
+            None => (self.empty_blocks_due > 0).then(|| self.last_seal + slot),
+        }
+    }
+
+    fn is_seal_due(&mut self) -> bool {
+        if self.open.is_none() && self.wants_probe() {
+            return true;
+        }
+        self.seal_due().is_some_and(|due| due <= self.now)
+    }
+
+    /// Whether an empty block shall show that the network is not at fault, before suspects are tried.
+    fn wants_probe(&mut self) -> bool {
+        self.queue.wants_probe() && self.pool.best().peek().is_some_and(|next| next.is_suspect())
+    }
+
+    /// Executes what is best into the open block until there is nothing more or no room.
+    fn fill(&mut self) -> Result<(), Broken> {
+        while let Some(next) = self.pool.best().peek() {
+            if self.open.is_none() {
+                if self.queue.may_enqueue().is_err() || self.wants_probe() {
+                    break;
+                }
+                self.open = Some(self.open_block(next.attempts)?);
+            }
+            let Some(open) = &mut self.open else { break };
+            if open.is_full || next.attempts != open.attempts {
+                break;
+            }
+            self.pool.best().next();
+            self.take(&next)?;
+        }
+        // What cannot be executed on the newest block, and nothing else, makes a block that nobody waits for.
+        if self.open.as_ref().is_some_and(|open| open.block.transactions().is_empty()) {
+            self.open = None;
+        }
+        Ok(())
+    }
+
+    fn open_block(&mut self, attempts: u32) -> Result<Open, Broken> {
+        let parent = self.chain.newest_parent()?;
+        self.build_counter += 1;
+        let opening = Opening {
+            now_secs: self.now.as_secs(),
+            beneficiary: self.settings.beneficiary,
+            build: self.build_counter,
+        };
+        let block = self.bundler.open(parent, self.chain.codes().clone(), opening);
+        let block = block.map_err(|why| Broken::State(why.to_string()))?;
+        let max = self.bundler.limits.transactions_max;
+        let transactions_max = if attempts > 0 { Queue::suspect_txs_max(max, attempts) } else { max };
+        Ok(Open { block, first_at: None, attempts, transactions_max, is_full: false, changes: 0 })
+    }
+
+    /// Executes a transaction into the open block.
+    fn take(&mut self, candidate: &Candidate) -> Result<(), Broken> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let tx = &candidate.tx;
+        match open.block.push(tx) {
+            Ok(_) => {
+                open.first_at.get_or_insert(self.now);
+                open.changes += 1;
+                open.is_full = open.block.transactions().len() >= open.transactions_max;
+                self.pool.mark_open(&tx.hash());
+            }
+            Err(Refused::Full(_)) => open.is_full = true,
+            Err(Refused::NotNow(_)) => self.pool.best().mark_invalid(&tx.hash()),
+            Err(Refused::Never(reason)) => {
+                self.pool.remove(&tx.hash(), reason);
+                self.gather_pool();
+            }
+            Err(Refused::Broken(why)) => return Err(Broken::State(why)),
+        }
+        Ok(())
+    }
+
+    /// Ends the open block, or an empty one if there is none.
+    fn seal(&mut self) -> Result<(), Broken> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => self.open_block(0)?,
+        };
+        let is_empty = open.block.transactions().is_empty();
+        let sealed =
+            open.block.seal(&self.settings.secret).map_err(|why| Broken::State(why.to_string()))?;
+        let refined = match self.bundler.refine(&sealed) {
+            Ok(refined) => refined,
+            Err(why) if is_empty => return Err(Broken::State(format!("an empty block is refused: {why}"))),
+            Err(why) => return self.discard_refused(&sealed, &why.to_string()),
+        };
+        self.empty_blocks_due = match is_empty {
+            true => self.empty_blocks_due.saturating_sub(1),
+            false => self.settings.empty_blocks,
+        };
+        self.last_seal = self.now;
+        let (block, parent) = (sealed.block().id(), self.chain.newest_id());
+        let hashes = sealed.block().transactions().iter().map(Transaction::hash).collect::<Vec<B256>>();
+        let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.now);
+        enqueued.map_err(|why| Broken::State(format!("a block was sealed although {why}")))?;
+        self.output.batch.sealed(self.build_counter, &sealed);
+        self.pool.mark_bundled(block, sealed.block().transactions());
+        let changed = sealed.accounts.clone();
+        self.view.blocks_changed();
+        self.chain.push(sealed, Some(refined));
+        let accounts = self.state_change(changed.iter())?;
+        self.update_pool(&accounts);
+        Ok(())
+    }
+
+    /// Validators would refuse this block, so it goes nowhere. Something in it is poisonous, or this node is wrong; its
+    /// transactions are tried apart, like those of a block that failed on the chain.
+    fn discard_refused(&mut self, sealed: &Sealed<Base>, why: &str) -> Result<(), Broken> {
+        let transactions = sealed.block().transactions();
+        self.tell(Event::Refused { block: sealed.block().id(), why: why.to_owned() });
+        let verdict = if transactions.len() == 1 { Verdict::Alone } else { Verdict::Suspect };
+        self.put_back(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }).collect())
+    }
+
+    /// Gives up the open block: what it stands on is gone, or building stops.
+    pub(super) fn discard_open(&mut self) -> Result<(), Broken> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let innocent = |tx: &Transaction| Returned { tx: tx.clone(), verdict: Verdict::Innocent };
+        self.put_back(open.block.transactions().iter().map(innocent).collect())
+    }
+
+    /// Puts transactions of blocks that will never be back into the pool, in order, and writes down what the pool now
+    /// thinks of them.
+    pub(super) fn put_back(&mut self, returned: Vec<Returned>) -> Result<(), Broken> {
+        let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
+        let senders = returned.iter().map(|returned| returned.tx.sender()).collect::<BTreeSet<Address>>();
+        self.put_back_with(returned, &hashes, senders)
+    }
+
+    pub(super) fn put_back_with(
+        &mut self,
+        returned: Vec<Returned>,
+        hashes: &[B256],
+        changed: BTreeSet<Address>,
+    ) -> Result<(), Broken> {
+        let accounts = self.state_change(&changed)?;
+        let head = self.pool_head();
+        self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.now);
+        for hash in hashes {
+            if let Some(lookup) = self.pool.get(hash) {
+                self.output.batch.returned(lookup);
+            }
+        }
+        self.gather_pool();
+        Ok(())
+    }
+
+}

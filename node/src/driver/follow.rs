@@ -1,0 +1,80 @@
+//! The JAM chain comes in.
+
+use super::{Broken, Driver};
+use jam::{Block, Ed25519Key, HeaderHash, state::RecentBlocks};
+use queue::ChainInput;
+use store::Base;
+use types::Time;
+
+/// Clocks of honest nodes differ by less than this many slots.
+const CLOCK_SLOTS: u32 = 1;
+
+impl Driver {
+    /// Takes a block, in any order. It takes effect in the next [step](Driver::step).
+    pub fn import(&mut self, block: Block, now: Time) {
+        self.now = self.now.max(now);
+        self.follower.note_slot(self.clock.slot_at(self.now).saturating_add(CLOCK_SLOTS));
+        let update = self.follower.import(block);
+        self.update.merge(update);
+    }
+
+    /// Takes a validator's word that a block is final.
+    pub fn final_word(&mut self, validator: Ed25519Key, hash: HeaderHash, slot: u32) {
+        let update = self.follower.claim_final(validator, hash, slot);
+        self.update.merge(update);
+    }
+
+    /// Takes the recent history from a block's state, which was proved.
+    pub fn learn(&mut self, recent: &RecentBlocks) {
+        self.follower.learn_roots(recent);
+        self.update.best_moved = true;
+    }
+
+    /// Nobody has a block that is wanted.
+    pub fn unavailable(&mut self, hash: HeaderHash) {
+        self.follower.unavailable(hash);
+    }
+
+    /// Blocks to ask peers for.
+    pub fn wanted(&self) -> Vec<HeaderHash> {
+        self.follower.wanted()
+    }
+
+    /// The store's flat table has moved on.
+    pub fn rebase(&mut self, base: &Base) {
+        self.chain.rebase(base);
+        self.show_rebased();
+    }
+
+    /// Tells the queue what changed on the chain.
+    pub(super) fn handle_chain(&mut self) -> Result<(), Broken> {
+        let update = core::mem::take(&mut self.update);
+        let is_news = update.best_moved
+            || update.finalized_moved
+            || !update.changed.is_empty()
+            || !update.cores.is_empty();
+        if is_news {
+            self.service = self.tracker.view(&self.follower, &update);
+            self.check_not_behind()?;
+            let view = self.follower.view();
+            let input = ChainInput {
+                view: &view,
+                service: &self.service,
+                packages: &update.changed,
+                cores: &update.cores,
+            };
+            self.queue.handle_chain(&input, self.now);
+        }
+        self.gather_queue()?;
+        if update.finalized_moved {
+            self.output.batch.checkpoint(&self.follower.checkpoint(), &self.service.finalized);
+        }
+        Ok(())
+    }
+
+    /// What the chain has applied must have been sealed here, and be known here.
+    fn check_not_behind(&self) -> Result<(), Broken> {
+        let (chain, ours) = (self.service.finalized.head().number, self.chain.newest_id().number);
+        if chain > ours { Err(Broken::Behind { chain, ours }) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,231 @@
+//! The driver: the one place that owns the pool, the queue, the open block and the follower, and passes values between
+//! them.
+//!
+//! ```text
+//!   told                                           gives ([`Output`])
+//!   submit: transactions, and whom to answer       a batch that must become durable,
+//!   import, final_word, learn: the JAM chain       and what may happen only then:
+//!   sent: how a submission ended                   news for readers, answers, packages to send
+//!   rebase: the flat state has moved on
+//!   step: the time
+//! ```
+//!
+//! **Record before act.** Nothing leaves the driver except in an [`Output`]: first the batch is committed, then the
+//! rest happens, in order. If the process ends in between, the batch says it all, and [`Driver::start`] goes on from
+//! it. The driver itself never waits for the disk: it may run ahead of what is durable, since whatever it decides
+//! stands in a later batch, and batches are committed in order.
+//!
+//! **No clock, no file, no socket.** Time is an argument and never runs back; state is read through the store's
+//! snapshot. So a test can drive it step by step, and does, through every crash there is.
+
+mod accept;
+mod act;
+mod build;
+mod chain;
+mod follow;
+mod seal_policy;
+mod settings;
+mod start;
+mod view;
+
+pub use accept::Answer;
+pub use act::Outgoing;
+pub use chain::{Built, EvmChain, EvmCodes, EvmLayer};
+pub use settings::Settings;
+pub use start::{StartError, Started};
+
+use alloy_primitives::{Address, B256};
+use build::Open;
+use bundler::Bundler;
+use jam::{
+    SlotClock,
+    follow::{Follower, Update},
+};
+use queue::{Queue, ServiceTracker, ServiceView};
+use rpc::Snapshot;
+use std::collections::BTreeSet;
+use store::Batch;
+use txpool::Pool;
+use types::{Event, Time, Transaction};
+use view::View;
+
+/// What readers hear of.
+#[derive(Debug, Default)]
+pub struct News {
+    /// When.
+    pub at: Time,
+    /// Transactions that were accepted, and when.
+    pub accepted: Vec<(Transaction, Time)>,
+    /// Senders whose next nonce may be another one, with it; `None` if the pool has nothing of them.
+    pub nonces: Vec<(Address, Option<u64>)>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// What reads show from now on, if that changed.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// What follows from what the driver was told.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// What must become durable first.
+    pub batch: Batch,
+    /// What readers hear of then,
+    pub news: News,
+    /// whom to answer then,
+    pub answers: Vec<(Answer, Vec<Result<B256, txpool::Error>>)>,
+    /// and what to send then, if the window is still open.
+    pub sends: Vec<Outgoing>,
+}
+
+impl Output {
+    /// Whether nothing follows.
+    pub fn is_empty(&self) -> bool {
+        let News { accepted, nonces, events, snapshot, .. } = &self.news;
+        self.batch.is_empty()
+            && self.answers.is_empty()
+            && self.sends.is_empty()
+            && snapshot.is_none()
+            && accepted.is_empty()
+            && nonces.is_empty()
+            && events.is_empty()
+    }
+}
+
+/// Why the driver cannot go on. Nothing that was accepted is lost; whoever starts it again must have removed the cause.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Broken {
+    /// The state cannot be read, or does not fit the blocks.
+    #[error("the state is damaged: {0}")]
+    State(String),
+    /// A block that was sealed here cannot be built again.
+    #[error("block {number} cannot be built again: {why}")]
+    Rebuild {
+        /// Its number.
+        number: u64,
+        /// Why.
+        why: String,
+    },
+    /// The chain knows blocks of ours that this data directory does not.
+    #[error(
+        "the chain has applied block {chain} of this builder, but the data directory ends at block {ours}: it is an old \
+         copy. Start from the newest one; an old copy would build other blocks of the same numbers"
+    )]
+    Behind {
+        /// The block that the chain has applied.
+        chain: u64,
+        /// The newest block here.
+        ours: u64,
+    },
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct Driver {
+    settings: Settings,
+    bundler: Bundler,
+    clock: SlotClock,
+    pool: Pool,
+    queue: Queue,
+    chain: EvmChain,
+    open: Option<Open>,
+    follower: Follower,
+    tracker: ServiceTracker,
+    service: ServiceView,
+    /// What the follower said and the queue has not heard yet.
+    update: Update,
+    /// Counts every block that was ever opened here.
+    build_counter: u64,
+    /// Empty blocks that may still follow the last transaction.
+    empty_blocks_due: u32,
+    last_seal: Time,
+    is_paused: bool,
+    /// Senders whose next nonce may have changed.
+    senders: BTreeSet<Address>,
+    view: View,
+    output: Output,
+    now: Time,
+}
+
+impl Driver {
+    /// Does what is due. Everything that was told before takes effect here.
+    pub fn step(&mut self, now: Time) -> Result<Output, Broken> {
+        self.now = self.now.max(now);
+        self.handle_chain()?;
+        self.queue.handle_timeout(self.now);
+        self.pool.cleanup(self.now);
+        self.gather_pool();
+        self.build()?;
+        self.act()?;
+        self.gather_queue()?;
+        self.gather_pool();
+        self.gather_nonces();
+        self.show()?;
+        self.output.news.at = self.now;
+        Ok(core::mem::take(&mut self.output))
+    }
+
+    /// When to call [`Driver::step`] at the latest, even if nothing is told.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        [self.queue.poll_timeout(self.now), self.pool.poll_timeout(), self.seal_due(), self.show_due()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The pool, to look at.
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The queue, to look at.
+    pub const fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// The blocks and states, to look at.
+    pub const fn chain(&self) -> &EvmChain {
+        &self.chain
+    }
+
+    /// The JAM chain, to look at.
+    pub const fn follower(&self) -> &Follower {
+        &self.follower
+    }
+
+    /// The service's state along the JAM chain.
+    pub const fn service(&self) -> &ServiceView {
+        &self.service
+    }
+
+    /// What the driver was set up with.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What makes the blocks and packages.
+    pub const fn bundler(&self) -> &Bundler {
+        &self.bundler
+    }
+
+    /// The slots of the JAM chain.
+    pub const fn clock(&self) -> SlotClock {
+        self.clock
+    }
+
+    /// Stops building; what is sealed goes on.
+    pub const fn pause(&mut self) {
+        self.is_paused = true;
+        self.view.blocks_changed();
+    }
+
+    /// Builds again.
+    pub const fn resume(&mut self) {
+        self.is_paused = false;
+        self.view.blocks_changed();
+    }
+
+    /// Whether building was stopped by the operator.
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+}

@@ -1,0 +1,200 @@
+//! What readers see: the newest blocks with their states, the open block, the queue and the pool in numbers.
+//!
+//! A picture is made when blocks or bundles moved, at once; for the open block and the pool's numbers alone at most
+//! twenty times a second, since to show the open block is to copy it.
+
+use super::{Broken, Driver, EvmCodes, EvmLayer};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use parking_lot::Mutex;
+use revm::{Database, state::AccountInfo};
+use rpc::{Health, LayerState, Parts, PendingBlock, Proof, RecentBlock, Snapshot, State, StateError, Tags};
+use state::evm::BlockState;
+use std::{collections::BTreeMap, sync::Arc};
+use types::{BlockId, Duration, ReceiptedBlock, Time};
+
+/// So often at most is a picture made for the open block alone.
+const SHOW_EVERY: Duration = Duration::from_millis(50);
+
+/// A best block this many slots old means that we still catch up.
+const SYNCED_SLOTS: u32 = 3;
+
+/// What was shown last, and what of it can be shown again.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    blocks: BTreeMap<u64, Arc<RecentBlock>>,
+    pending: Option<Arc<PendingBlock>>,
+    /// Which open block, and how far it was, that `pending` shows.
+    pending_of: Option<(u64, u64)>,
+    safe: Option<BlockId>,
+    is_stale: bool,
+    pool_moved: bool,
+    shown_at: Option<Time>,
+    /// Connected validators.
+    peers: usize,
+}
+
+impl View {
+    /// Blocks or bundles moved.
+    pub(super) const fn blocks_changed(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// The pool's numbers moved.
+    pub(super) const fn pool_changed(&mut self) {
+        self.pool_moved = true;
+    }
+}
+
+impl Driver {
+    /// Tells how many validators are connected.
+    pub const fn set_peers(&mut self, peers: usize) {
+        self.view.is_stale |= self.view.peers != peers;
+        self.view.peers = peers;
+    }
+
+    /// Takes in blocks that were final before the start, oldest first.
+    pub(super) fn remember(&mut self, blocks: impl IntoIterator<Item = ReceiptedBlock>) {
+        for block in blocks {
+            let number = block.block.id().number;
+            if let Some(layer) = self.chain.states().get(&number) {
+                let state = layer_state(layer, self.chain.codes());
+                self.view.blocks.insert(number, RecentBlock::new(block, state));
+            }
+        }
+    }
+
+    /// The states have another base; readers must let go of the old one.
+    pub(super) fn show_rebased(&mut self) {
+        let states = self.chain.states();
+        self.view.blocks.retain(|number, _| states.contains_key(number));
+        for (number, block) in &mut self.view.blocks {
+            if let Some(layer) = states.get(number) {
+                *block = block.with_state(layer_state(layer, self.chain.codes()));
+            }
+        }
+        self.view.pending_of = None;
+        self.view.is_stale = true;
+    }
+
+    fn open_version(&self) -> Option<(u64, u64)> {
+        self.open.as_ref().map(|open| (self.build_counter, open.changes))
+    }
+
+    /// When a picture is to be made although nothing happens any more.
+    pub(super) fn show_due(&self) -> Option<Time> {
+        let view = &self.view;
+        let moved = view.pool_moved || self.open_version() != view.pending_of;
+        moved.then(|| view.shown_at.map_or(self.now, |at| at + SHOW_EVERY))
+    }
+
+    /// Makes a picture, if it is time for one.
+    pub(super) fn show(&mut self) -> Result<(), Broken> {
+        if !self.view.is_stale && self.show_due().is_none_or(|due| due > self.now) {
+            return Ok(());
+        }
+        self.follow_blocks();
+        self.show_open();
+        let finalized = self.chain.final_id();
+        let blocks = self.view.blocks.values().cloned().collect::<Vec<_>>();
+        let parts = Parts {
+            tags: Tags { safe: self.safe(), finalized },
+            pending: self.view.pending.clone(),
+            queue: Arc::new(self.queue.snapshot()),
+            pool: self.pool.stats(),
+            rules: self.pool.rules(),
+            health: self.health(),
+        };
+        let snapshot = Snapshot::new(blocks, parts).map_err(|why| Broken::State(why.to_string()))?;
+        self.output.news.snapshot = Some(snapshot);
+        self.view.is_stale = false;
+        self.view.pool_moved = false;
+        self.view.shown_at = Some(self.now);
+        Ok(())
+    }
+
+    /// Brings the shown blocks in line with the chain.
+    fn follow_blocks(&mut self) {
+        let newest = self.chain.newest_id().number;
+        let states = self.chain.states();
+        self.view.blocks.retain(|number, _| *number <= newest && states.contains_key(number));
+        for built in self.chain.unfinished() {
+            let id = built.draft.id();
+            let is_shown = self.view.blocks.get(&id.number).is_some_and(|shown| shown.id() == id);
+            if let (false, Some(layer)) = (is_shown, states.get(&id.number)) {
+                let state = layer_state(layer, self.chain.codes());
+                self.view.blocks.insert(id.number, RecentBlock::new(built.receipted(), state));
+            }
+        }
+    }
+
+    fn show_open(&mut self) {
+        let version = self.open_version();
+        if version == self.view.pending_of {
+            return;
+        }
+        self.view.pending_of = version;
+        self.view.pending = self.open.as_ref().map(|open| {
+            Arc::new(PendingBlock {
+                header: open.block.header().clone(),
+                transactions: open.block.transactions().into(),
+                receipts: open.block.receipts().into(),
+                state: Arc::new(OpenState(Mutex::new(open.block.state()))),
+            })
+        });
+    }
+
+    /// The newest of our blocks that the service applied.
+    fn safe(&self) -> BlockId {
+        let head = self.service.best.head();
+        let applied = self.view.blocks.get(&head.number).map(|block| block.id());
+        let finalized = self.chain.final_id();
+        applied.filter(|id| *id == head && id.number > finalized.number).unwrap_or(finalized)
+    }
+
+    fn health(&self) -> Health {
+        let (best, finalized) = (self.follower.view().head(), self.follower.finalized());
+        let halted = self.queue.halted();
+        Health {
+            paused: self.is_paused,
+            halted: halted.map(|head| format!("the service's head {head} was not built here")),
+            peers: self.view.peers,
+            best_slot: Some(best.slot),
+            final_slot: Some(finalized.slot),
+            syncing: best.slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
+        }
+    }
+}
+
+fn layer_state(layer: &EvmLayer, codes: &EvmCodes) -> Arc<dyn State> {
+    Arc::new(LayerState::new(layer.clone(), codes.clone()))
+}
+
+/// The state of the open block: a copy of what the builder has.
+#[derive(Debug)]
+struct OpenState(Mutex<BlockState<EvmLayer, EvmCodes>>);
+
+fn unreadable(why: impl std::fmt::Display) -> StateError {
+    StateError(why.to_string())
+}
+
+impl State for OpenState {
+    fn account(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        self.0.lock().basic(address).map_err(unreadable)
+    }
+
+    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        self.0.lock().storage(address, slot).map_err(unreadable)
+    }
+
+    fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        self.0.lock().code_by_hash(hash).map(|code| code.original_bytes()).map_err(unreadable)
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256, StateError> {
+        self.0.lock().block_hash(number).map_err(unreadable)
+    }
+
+    fn proof(&self, _address: Address, _slots: &[U256]) -> Result<Proof, StateError> {
+        Err(StateError("the open block has no root yet; ask for the proof of a sealed one".to_owned()))
+    }
+}

@@ -1,0 +1,64 @@
+//! Log lines: the queue's and the node's, for people or for machines.
+
+use crate::cli::LogFormat;
+use std::{fmt, io::IsTerminal};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::{
+    EnvFilter,
+    fmt::{
+        FmtContext, FormatEvent, FormatFields,
+        format::Writer,
+        time::{FormatTime, SystemTime},
+    },
+    layer::SubscriberExt,
+    registry::LookupSpan,
+    util::SubscriberInitExt,
+};
+
+/// Starts writing log lines to standard output, or says what is wrong with the filter.
+pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter).map_err(|why| format!("--log {filter:?}: {why}"))?;
+    let registry = tracing_subscriber::registry().with(filter);
+    let started = match format {
+        LogFormat::Pretty => {
+            let colours = std::io::stdout().is_terminal();
+            let lines = tracing_subscriber::fmt::layer().with_ansi(colours).event_format(Line { colours });
+            registry.with(lines).try_init()
+        }
+        LogFormat::Json => {
+            registry.with(tracing_subscriber::fmt::layer().json().flatten_event(true)).try_init()
+        }
+    };
+    // A second start in one process, as in tests, changes nothing.
+    drop(started);
+    Ok(())
+}
+
+/// One aligned line: time, level if it is not the usual one, and the words.
+struct Line {
+    colours: bool,
+}
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        SystemTime.format_time(&mut writer)?;
+        let level = *event.metadata().level();
+        let (on, off) = match (self.colours, level) {
+            (true, Level::ERROR) => ("\u{1b}[31m", "\u{1b}[0m"),
+            (true, Level::WARN) => ("\u{1b}[33m", "\u{1b}[0m"),
+            _ => ("", ""),
+        };
+        write!(writer, " {on}{:<5}{off} ", level.as_str())?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
+}

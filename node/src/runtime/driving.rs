@@ -1,0 +1,140 @@
+//! The thread that owns the driver.
+
+use crate::driver::{Answer, Broken, Driver, Output};
+use alloy_primitives::Address;
+use jam::{Block, Ed25519Key, HeaderHash, PackageHash, state::RecentBlocks};
+use queue::Sent;
+use rpc::{Order, OrderError};
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    time::Duration,
+};
+use store::Base;
+use tokio::sync::oneshot;
+use txpool::SenderContent;
+use types::{Time, Transaction};
+
+/// So many commands are handled before the driver takes a step.
+const COMMANDS_MAX: usize = 1024;
+
+/// The driver looks around this often even if it has no reason to.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// What the driver is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Transactions whose signatures were recovered, and whom to answer.
+    Submit(Vec<Transaction>, Answer),
+    /// A block of the JAM chain.
+    Block(Box<Block>),
+    /// A validator calls a block final.
+    Final(Ed25519Key, HeaderHash, u32),
+    /// The recent history in a proved state.
+    Recent(Box<RecentBlocks>),
+    /// Nobody has this block.
+    Unavailable(HeaderHash),
+    /// How a submission ended.
+    Sent(u64, PackageHash, Sent),
+    /// The store's flat table has moved on.
+    Rebase(Base),
+    /// So many validators are connected.
+    Peers(usize),
+    /// What the pool holds.
+    Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
+    /// The operator wants something.
+    Order(Order, oneshot::Sender<Result<u64, OrderError>>),
+    /// Finish.
+    Stop,
+}
+
+/// Where time comes from, and where blocks that are missing can be asked for.
+pub(crate) trait World {
+    /// The time now.
+    fn now(&self) -> Time;
+    /// Blocks are missing.
+    fn want(&mut self, blocks: Vec<HeaderHash>);
+}
+
+/// Drives until it is told to stop, or cannot go on. Gives the driver back for a last look.
+pub(crate) fn run(
+    mut driver: Driver,
+    commands: &Receiver<Command>,
+    outputs: &SyncSender<Output>,
+    world: &mut impl World,
+) -> Result<Driver, Broken> {
+    let mut wanted = Vec::new();
+    loop {
+        let due = driver.poll_timeout().map_or(REST_MAX, |due| due.since(world.now())).min(REST_MAX);
+        let mut stop = false;
+        match commands.recv_timeout(due) {
+            Ok(first) => {
+                let more = commands.try_iter().take(COMMANDS_MAX);
+                for command in std::iter::once(first).chain(more) {
+                    stop |= handle(&mut driver, command, world.now())?;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => stop = true,
+        }
+        let output = driver.step(world.now())?;
+        if !output.is_empty() && outputs.send(output).is_err() {
+            stop = true;
+        }
+        let now_wanted = driver.wanted();
+        if now_wanted != wanted {
+            wanted = now_wanted;
+            world.want(wanted.clone());
+        }
+        if stop {
+            return Ok(driver);
+        }
+    }
+}
+
+/// Tells the driver; whether it is to stop.
+fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Broken> {
+    match command {
+        Command::Submit(txs, answer) => driver.submit(txs, answer, now)?,
+        Command::Block(block) => driver.import(*block, now),
+        Command::Final(validator, hash, slot) => driver.final_word(validator, hash, slot),
+        Command::Recent(recent) => driver.learn(&recent),
+        Command::Unavailable(hash) => driver.unavailable(hash),
+        Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
+        Command::Rebase(base) => driver.rebase(&base),
+        Command::Peers(peers) => driver.set_peers(peers),
+        Command::Content(sender, answer) => {
+            let content = match sender {
+                Some(sender) => vec![driver.pool().content_of(&sender)],
+                None => driver.pool().content(),
+            };
+            drop(answer.send(content));
+        }
+        Command::Order(order, answer) => drop(answer.send(carry_out(driver, order, now)?)),
+        Command::Stop => return Ok(true),
+    }
+    Ok(false)
+}
+
+fn carry_out(driver: &mut Driver, order: Order, now: Time) -> Result<Result<u64, OrderError>, Broken> {
+    Ok(match order {
+        Order::Pause => {
+            driver.pause();
+            Ok(0)
+        }
+        Order::Resume => {
+            driver.resume();
+            Ok(0)
+        }
+        Order::Release { block } => match driver.give_up(block) {
+            0 => Err(OrderError(format!(
+                "block {block} cannot be released: it is not here, already on the chain, or given up before"
+            ))),
+            released => Ok(released),
+        },
+        Order::Flush { sender } => Ok(driver.flush(&sender) as u64),
+        Order::Seal => match driver.seal_now(now)? {
+            true => Ok(1),
+            false => Err(OrderError("no block can be sealed now: the queue has no room".to_owned())),
+        },
+    })
+}
