@@ -32,6 +32,8 @@
 //! stand on it are abandoned. They are released, in order and in one step, when no version can ever be applied any
 //! more: judged on the *finalized* chain.
 //!
+//! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop.
+//!
 //! **Limits.** See [`Config`]. [`EnqueueError`] says why a block cannot enter; then its transactions stay in the pool.
 //!
 //! ```
@@ -58,12 +60,14 @@ mod action;
 mod bugs;
 mod bundle;
 mod chain;
+mod compact;
 mod config;
 mod queue;
 mod record;
 mod release;
 mod service_view;
 mod snapshot;
+mod stored;
 mod submit;
 #[cfg(test)]
 mod tests;

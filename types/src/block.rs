@@ -1,7 +1,7 @@
 //! What a block is called, and a block as it stands once sealed.
 
 use crate::Transaction;
-use alloy_consensus::Header;
+use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::B256;
 use core::fmt;
 use std::sync::Arc;
@@ -69,6 +69,15 @@ impl SealedBlock {
     pub fn transactions(&self) -> &[Transaction] {
         &self.transactions
     }
+}
+
+/// A block with what its transactions came to. Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceiptedBlock {
+    /// The block.
+    pub block: SealedBlock,
+    /// One receipt for each transaction, in the same order.
+    pub receipts: Arc<[ReceiptEnvelope]>,
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What happened. Log lines, metrics, the operator's page and RPC are all made from these, so they cannot disagree.
 
-use crate::BlockId;
+use crate::{BlockId, Reason};
 use alloy_primitives::{Address, B256};
 use core::fmt;
 
@@ -276,60 +276,6 @@ impl Event {
             Self::Expired { hash, .. } => Some((*hash, Reason::Expired)),
             Self::Dropped { hash, reason, .. } => Some((*hash, reason.clone())),
             _ => None,
-        }
-    }
-}
-
-/// Why something that was accepted did not go on. RPC shows it to the user.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Reason {
-    /// It stayed longer than the pool keeps a transaction.
-    Expired,
-    /// The pool was full and others paid more.
-    Evicted,
-    /// The sender's nonce went past it: another transaction took its place on the chain.
-    NonceTooLow,
-    /// The sender replaced it.
-    Replaced {
-        /// The transaction that stands in its place.
-        by: B256,
-    },
-    /// Block after block with it was refused, at last with it alone.
-    Poisonous {
-        /// How many blocks were abandoned with it.
-        attempts: u32,
-    },
-    /// It can never be executed.
-    Invalid {
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The operator removed it.
-    Flushed,
-    /// No block is large enough for it, not even one of its own.
-    DoesNotFit {
-        /// What it has too much of.
-        why: String,
-    },
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Expired => f.write_str("expired: it stayed longer than the pool keeps a transaction"),
-            Self::Evicted => f.write_str("evicted: the pool was full and others paid more"),
-            Self::NonceTooLow => f.write_str("nonce too low: another transaction took this nonce"),
-            Self::Replaced { by } => write!(f, "replaced by {by}"),
-            Self::Poisonous { attempts } => {
-                write!(
-                    f,
-                    "poisonous: validators refused {attempts} blocks with it, the last ones with it alone"
-                )
-            }
-            Self::Invalid { why } => write!(f, "invalid: {why}"),
-            Self::Flushed => f.write_str("flushed: the operator removed it"),
-            Self::DoesNotFit { why } => write!(f, "does not fit into any block: {why}"),
         }
     }
 }

@@ -21,11 +21,13 @@
 
 mod block;
 mod event;
+mod reason;
 mod time;
 mod transaction;
 
-pub use block::{BlockId, SealedBlock};
+pub use block::{BlockId, ReceiptedBlock, SealedBlock};
 pub use core::time::Duration;
-pub use event::{Event, Reason};
+pub use event::Event;
+pub use reason::{NoReason, Reason};
 pub use time::Time;
 pub use transaction::Transaction;

@@ -182,11 +182,11 @@ fn an_abandoned_block_may_become_final_in_one_step() {
     refuse(&mut world, 1);
     let core = world.last_out(1).version.core;
     let queue = std::mem::replace(&mut world.queue, crate::Queue::new(config(), clock(), genesis()));
-    let journal = std::mem::take(&mut world.journal);
+    let journals = (std::mem::take(&mut world.journal), std::mem::take(&mut world.kept));
     world.block(&[(1, 3)], &[]);
     // Whatever the stand-in thought of it, the real one sees everything at once.
     world.queue = queue;
-    world.journal = journal;
+    (world.journal, world.kept) = journals;
     world.quietly_block(&[core]);
     world.finalize_best();
     assert_eq!(world.states([1, 2]), ["Finalized", "Queued"]);

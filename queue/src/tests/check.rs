@@ -64,6 +64,14 @@ pub(super) fn journal(queue: &Queue, records: &[Record]) {
     assert_eq!(replayed.journal_state(), queue.journal_state(), "the journal and the queue differ");
 }
 
+/// The records that are still needed give the queue back too, and are few.
+pub(super) fn compacted(queue: &Queue, records: &[Record]) {
+    let replayed = Queue::replay(queue.config.clone(), clock(), queue.base, records.iter().cloned());
+    assert_eq!(replayed.journal_state(), queue.journal_state(), "the compacted journal and the queue differ");
+    let needed = Record::still_needed(records).into_iter().filter(|needed| *needed).count();
+    assert!(!queue.bundles.is_empty() || needed <= 1, "{needed} records about nothing");
+}
+
 /// Whatever was looked at only by index is as if everything had been looked at.
 pub(super) fn level(queue: &Queue, view: &ChainView<'_>, service: &ServiceView) {
     if queue.halted.is_some() {

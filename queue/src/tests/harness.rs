@@ -70,6 +70,8 @@ pub(super) struct World {
     pub(super) now: Time,
     /// Every record that the queue ever wrote.
     pub(super) journal: Vec<Record>,
+    /// Those of them that a journal has to keep.
+    pub(super) kept: Vec<Record>,
     /// The log lines since they were last taken.
     log: Vec<String>,
     /// Releases and halts since they were last taken.
@@ -103,6 +105,7 @@ impl World {
             queue: Queue::new(config, clock(), genesis()),
             now: Time::ZERO,
             journal: vec![],
+            kept: vec![],
             log: vec![],
             actions: vec![],
             finality_lag: Some(2),
@@ -123,10 +126,15 @@ impl World {
 
     /// What is due after every input: the journal and the log are kept, and everything is checked.
     fn settle(&mut self) {
-        self.journal.extend(self.queue.take_records());
+        let records = self.queue.take_records();
+        self.kept.extend(records.iter().cloned());
+        self.journal.extend(records);
         self.log.extend(self.queue.drain_events().map(|event| event.to_string()));
         check::indexes(&self.queue);
         check::journal(&self.queue, &self.journal);
+        check::compacted(&self.queue, &self.kept);
+        let mut needed = Record::still_needed(&self.kept).into_iter();
+        self.kept.retain(|_| needed.next().unwrap_or(true));
     }
 
     /// The log lines since the last call, without those about sealing.

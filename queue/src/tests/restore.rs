@@ -105,9 +105,10 @@ fn the_first_view_finds_the_busy_cores() {
     world.restart();
     // While the process was away somebody else's reports took both cores.
     let queue = std::mem::replace(&mut world.queue, Queue::new(config(), clock(), genesis()));
-    let journal = std::mem::take(&mut world.journal);
+    let journals = (std::mem::take(&mut world.journal), std::mem::take(&mut world.kept));
     world.strangers_block(&[0, 1], &[]);
-    (world.queue, world.journal) = (queue, journal);
+    world.queue = queue;
+    (world.journal, world.kept) = journals;
     look(&mut world);
     assert_eq!(world.queue.get(1).unwrap().timer, None);
 }

@@ -1,0 +1,211 @@
+//! Records as bytes, for whoever keeps them. It is nobody's format but ours, so a version stands before each.
+//!
+//! Decoding is strict: one encoding of each record, nothing after it, and no declared length is believed before it is
+//! compared with the bytes that are left.
+
+use crate::{Record, Version};
+use jam::{
+    PackageHash, Params, RefineContext,
+    codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_exactly, put_natural},
+};
+use types::{BlockId, Time};
+
+/// The version of the format.
+const FORMAT: u8 = 1;
+
+impl Record {
+    /// The bytes for the journal.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![FORMAT];
+        self.put(&mut out);
+        out
+    }
+
+    /// Reads what [`Record::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, DecodeError> {
+        // Nothing in a record depends on the chain's parameters.
+        let mut input = Decoder::new(bytes, &Params::TINY);
+        let start = input.clone();
+        match input.byte()? {
+            FORMAT => {}
+            tag => return Err(start.error(Malformed::Tag { tag })),
+        }
+        let record = Self::take(&mut input)?;
+        input.finish()?;
+        Ok(record)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Enqueued { block, parent, transactions, at } => {
+                out.push(0);
+                put_id(block, out);
+                put_id(parent, out);
+                put_natural(transactions.len() as u64, out);
+                put_exactly(transactions, out);
+                at.as_millis().encode_to(out);
+            }
+            Self::Submitted { block, version } => {
+                out.push(1);
+                block.encode_to(out);
+                put_version(version, out);
+            }
+            Self::Taken { block, version } => {
+                out.push(2);
+                (*block, *version).encode_to(out);
+            }
+            Self::Requeued { block, counted, again } => {
+                out.push(3);
+                block.encode_to(out);
+                (*counted, *again).encode_to(out);
+            }
+            Self::Abandoned { from } => put_number(4, *from, out),
+            Self::Retried => out.push(5),
+            Self::Revived => out.push(6),
+            Self::Released { from } => put_number(7, *from, out),
+            Self::Finalized { through } => {
+                out.push(8);
+                put_id(through, out);
+            }
+        }
+    }
+
+    fn take(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        let start = input.clone();
+        Ok(match input.byte()? {
+            0 => {
+                let (block, parent) = (take_id(input)?, take_id(input)?);
+                let transactions = Vec::decode_from(input)?.into();
+                Self::Enqueued { block, parent, transactions, at: take_time(input)? }
+            }
+            1 => Self::Submitted { block: Decode::decode_from(input)?, version: take_version(input)? },
+            2 => Self::Taken { block: Decode::decode_from(input)?, version: Decode::decode_from(input)? },
+            3 => Self::Requeued {
+                block: Decode::decode_from(input)?,
+                counted: Decode::decode_from(input)?,
+                again: Decode::decode_from(input)?,
+            },
+            4 => Self::Abandoned { from: Decode::decode_from(input)? },
+            5 => Self::Retried,
+            6 => Self::Revived,
+            7 => Self::Released { from: Decode::decode_from(input)? },
+            8 => Self::Finalized { through: take_id(input)? },
+            tag => return Err(start.error(Malformed::Tag { tag })),
+        })
+    }
+}
+
+fn put_number(tag: u8, number: u64, out: &mut Vec<u8>) {
+    out.push(tag);
+    number.encode_to(out);
+}
+
+fn put_id(block: &BlockId, out: &mut Vec<u8>) {
+    (block.number, block.hash).encode_to(out);
+}
+
+fn take_id(input: &mut Decoder<'_>) -> Result<BlockId, DecodeError> {
+    Ok(BlockId::new(Decode::decode_from(input)?, Decode::decode_from(input)?))
+}
+
+fn take_time(input: &mut Decoder<'_>) -> Result<Time, DecodeError> {
+    Ok(Time::from_millis(Decode::decode_from(input)?))
+}
+
+fn put_version(version: &Version, out: &mut Vec<u8>) {
+    version.number.encode_to(out);
+    version.package.encode_to(out);
+    version.context.encode_to(out);
+    version.anchor_height.encode_to(out);
+    version.core.encode_to(out);
+    version.sent_at.as_millis().encode_to(out);
+    version.sends.encode_to(out);
+    (version.taken, version.counted).encode_to(out);
+}
+
+fn take_version(input: &mut Decoder<'_>) -> Result<Version, DecodeError> {
+    Ok(Version {
+        number: Decode::decode_from(input)?,
+        package: PackageHash::decode_from(input)?,
+        context: RefineContext::decode_from(input)?,
+        anchor_height: Decode::decode_from(input)?,
+        core: Decode::decode_from(input)?,
+        sent_at: take_time(input)?,
+        sends: Decode::decode_from(input)?,
+        taken: Decode::decode_from(input)?,
+        counted: Decode::decode_from(input)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jam::sample::{Sample, Source};
+    use proptest::prelude::*;
+
+    fn id(source: &mut Source<'_>) -> BlockId {
+        BlockId::new(source.bits(), Sample::sample(source))
+    }
+
+    fn version(source: &mut Source<'_>) -> Version {
+        Version {
+            number: u32::sample(source),
+            package: PackageHash(Sample::sample(source)),
+            context: RefineContext::sample(source),
+            anchor_height: source.bits(),
+            core: u16::sample(source),
+            sent_at: Time::from_millis(source.bits()),
+            sends: u32::sample(source),
+            taken: source.below(2) == 0,
+            counted: source.below(2) == 0,
+        }
+    }
+
+    fn record(source: &mut Source<'_>, kind: u8) -> Record {
+        match kind {
+            0 => Record::Enqueued {
+                block: id(source),
+                parent: id(source),
+                transactions: (0..source.below(300)).map(|_| Sample::sample(source)).collect(),
+                at: Time::from_millis(source.bits()),
+            },
+            1 => Record::Submitted { block: source.bits(), version: version(source) },
+            2 => Record::Taken { block: source.bits(), version: u32::sample(source) },
+            3 => Record::Requeued {
+                block: source.bits(),
+                counted: source.below(2) == 0,
+                again: source.below(2) == 0,
+            },
+            4 => Record::Abandoned { from: source.bits() },
+            5 => Record::Retried,
+            6 => Record::Revived,
+            7 => Record::Released { from: source.bits() },
+            _ => Record::Finalized { through: id(source) },
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_come_back_and_have_one_encoding(seed: u64, kind in 0..9_u8) {
+            let record = record(&mut Source::new(&Params::TINY, seed), kind);
+            let bytes = record.to_bytes();
+            prop_assert_eq!(Record::from_bytes(&bytes), Ok(record));
+            prop_assert!(Record::from_bytes(&bytes[..bytes.len() - 1]).is_err());
+            prop_assert!(Record::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+            let mut newer = bytes;
+            newer[0] += 1;
+            prop_assert!(Record::from_bytes(&newer).is_err());
+        }
+
+        #[test]
+        fn whatever_is_read_is_written_the_same(
+            kind in 0..9_u8,
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..400),
+        ) {
+            bytes.splice(..0, [FORMAT, kind]);
+            if let Ok(record) = Record::from_bytes(&bytes) {
+                prop_assert_eq!(record.to_bytes(), bytes);
+            }
+        }
+    }
+}
