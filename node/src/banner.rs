@@ -1,0 +1,73 @@
+//! What `pectin dev` says first.
+
+use crate::{
+    accounts::{DEV_MNEMONIC, DevAccount},
+    cli::VERSION,
+};
+use alloy_primitives::{Address, hex, utils::format_ether};
+use std::{
+    fmt::{self, Write},
+    net::SocketAddr,
+    path::PathBuf,
+};
+
+/// Everything that is said.
+#[derive(Clone, Debug)]
+pub struct Banner {
+    /// Where RPC is served.
+    pub http: SocketAddr,
+    /// The chain id.
+    pub chain_id: u64,
+    /// Validators and cores.
+    pub network: (u16, u16),
+    /// How long a slot lasts.
+    pub slot_ms: u64,
+    /// Where data is kept, if it is.
+    pub data_dir: Option<PathBuf>,
+    /// The accounts that own something.
+    pub accounts: Vec<DevAccount>,
+    /// What each of them owns, in wei.
+    pub balance_wei: u128,
+    /// The mnemonic, if it is not the usual one.
+    pub mnemonic: Option<String>,
+}
+
+impl Banner {
+    /// A line that sends one ether from the first account to the second.
+    pub fn example(&self) -> Option<String> {
+        let from = self.accounts.first()?;
+        let to = self.accounts.get(1).map_or(Address::ZERO, |account| account.address);
+        let key = hex::encode_prefixed(from.key);
+        Some(format!("cast send --rpc-url http://{} --private-key {key} {to} --value 1ether", self.http))
+    }
+}
+
+impl fmt::Display for Banner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (validators, cores) = self.network;
+        writeln!(f, "pectin {VERSION}")?;
+        writeln!(f, "A development network: its keys are public, its coins are worth nothing.\n")?;
+        writeln!(f, "  RPC        http://{0}  ws://{0}", self.http)?;
+        writeln!(f, "  Chain id   {}", self.chain_id)?;
+        writeln!(f, "  JAM        {validators} validators, {cores} cores, slots of {} ms", self.slot_ms)?;
+        match &self.data_dir {
+            Some(path) => writeln!(f, "  Data       {}", path.display())?,
+            None => writeln!(f, "  Data       in memory, gone with the process; --data-dir keeps it")?,
+        }
+        let mut table = String::new();
+        for (index, account) in self.accounts.iter().enumerate() {
+            let key = hex::encode_prefixed(account.key);
+            writeln!(table, "  ({index:>2}) {}  {key}", account.address)?;
+        }
+        if !table.is_empty() {
+            writeln!(f, "\nAccounts with {} ETH each, and their keys", format_ether(self.balance_wei))?;
+            f.write_str(&table)?;
+            let mnemonic = self.mnemonic.as_deref().unwrap_or(DEV_MNEMONIC);
+            writeln!(f, "  mnemonic \"{mnemonic}\", path m/44'/60'/0'/0/i")?;
+        }
+        match self.example() {
+            Some(example) => writeln!(f, "\nTry\n  {example}\n"),
+            None => writeln!(f),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `pectin chain-spec`: the files that a network of separate processes starts from.
+
+use super::{Failure, file};
+use crate::accounts;
+use alloy_primitives::hex;
+use clap::Args;
+use devnet::genesis::{self as jam_genesis, SERVICE};
+use jam::{Ed25519Secret, Params};
+use service::{Config, genesis::Genesis};
+use std::{
+    io::Write,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+/// What a chain is like.
+#[derive(Clone, Debug, Args)]
+pub(super) struct ChainArgs {
+    /// Validators; three for each core.
+    #[arg(long, value_name = "COUNT", help_heading = "Chain")]
+    pub(super) validators: Option<u16>,
+    /// Cores.
+    #[arg(long, value_name = "COUNT", help_heading = "Chain")]
+    pub(super) cores: Option<u16>,
+    /// The chain id that transactions are signed for. [default: the genesis file's, else 1337]
+    #[arg(long, value_name = "ID", help_heading = "Chain")]
+    pub(super) chain_id: Option<u64>,
+    /// Accounts that own ten thousand ether each, if there is no genesis file.
+    #[arg(long, default_value_t = 10, value_name = "COUNT", help_heading = "Chain")]
+    pub(super) accounts: u32,
+    /// The mnemonic that they come from.
+    #[arg(long, default_value = accounts::DEV_MNEMONIC, value_name = "WORDS", help_heading = "Chain")]
+    pub(super) mnemonic: String,
+}
+
+/// Where the files go.
+#[derive(Debug, Args)]
+pub(super) struct ChainSpecArgs {
+    #[command(flatten)]
+    chain: ChainArgs,
+    /// The first EVM block, as a genesis file (the format of geth).
+    #[arg(long, value_name = "FILE")]
+    genesis: Option<PathBuf>,
+    /// Gas of a block.
+    #[arg(long, default_value_t = service::config::GAS_LIMIT, value_name = "GAS")]
+    gas_limit: u64,
+    /// The address that validators listen on.
+    #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "IP")]
+    validator_addr: IpAddr,
+    /// The UDP port of the first validator; the others follow.
+    #[arg(long, default_value_t = 40_000, value_name = "PORT")]
+    validator_port: u16,
+    /// The directory for chain-spec.json, genesis.json and builder.key.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+/// A chain: its parameters, its service, and its first EVM block.
+pub(super) struct Chain {
+    pub(super) params: Params,
+    pub(super) config: Config,
+    pub(super) genesis: Genesis,
+    pub(super) genesis_json: String,
+}
+
+impl ChainArgs {
+    /// The parameters for so many validators and cores.
+    pub(super) fn params(&self) -> Result<Params, Failure> {
+        let cores = match (self.cores, self.validators) {
+            (Some(cores), None) => cores,
+            (None, None) => Params::TINY.cores,
+            (None, Some(validators)) if validators > 0 && validators % 3 == 0 => validators / 3,
+            (Some(cores), Some(validators)) if u32::from(cores) * 3 == u32::from(validators) => cores,
+            _ => return Err(Failure::usage("--validators must be three for each of the --cores")),
+        };
+        if cores == 0 || cores > Params::FULL.cores {
+            return Err(Failure::usage(format_args!("--cores must be from 1 to {}", Params::FULL.cores)));
+        }
+        Ok(jam_genesis::params(cores))
+    }
+
+    /// The chain that these flags describe, for a builder with this key.
+    pub(super) fn chain(
+        &self,
+        genesis_file: Option<&Path>,
+        gas_limit: u64,
+        builder: &Ed25519Secret,
+    ) -> Result<Chain, Failure> {
+        let given = genesis_file.map(|path| Ok::<_, Failure>((path, file::read(path, "the genesis file")?)));
+        let given = given.transpose()?;
+        let in_file = given.as_ref().and_then(|(_, json)| chain_id_in(json));
+        let chain_id = self.chain_id.or(in_file).unwrap_or(service::config::CHAIN_ID);
+        let config = Config { chain_id, gas_limit, ..Config::native(SERVICE, builder.public()) };
+        let config = config.with_code_hash();
+        let genesis_json = match &given {
+            Some((_, json)) => json.clone(),
+            None => {
+                let accounts = accounts::derive(&self.mnemonic, self.accounts).map_err(Failure::usage)?;
+                Genesis::funded_json(&config, accounts.iter().map(|account| account.address))
+            }
+        };
+        let named = given.map_or_else(|| "the genesis".to_owned(), |(path, _)| path.display().to_string());
+        let genesis = Genesis::from_json(&genesis_json, &config);
+        let genesis = genesis.map_err(|why| Failure::Usage(format!("{named}: {why}")))?;
+        Ok(Chain { params: self.params()?, config, genesis, genesis_json })
+    }
+}
+
+fn chain_id_in(json: &str) -> Option<u64> {
+    let value = serde_json::from_str::<serde_json::Value>(json).ok()?;
+    value.get("config")?.get("chainId")?.as_u64()
+}
+
+impl Chain {
+    /// The JAM chain that begins with it.
+    pub(super) fn jam(&self) -> jam_genesis::Genesis {
+        jam_genesis::Genesis::new(self.params, self.config, self.genesis.id())
+    }
+}
+
+pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(Failure::runtime)?;
+    let secret = Ed25519Secret::from_seed(seed);
+    let chain = args.chain.chain(args.genesis.as_deref(), args.gas_limit, &secret)?;
+    let addresses = (0..chain.params.validators).map(|index| {
+        let port = args.validator_port.checked_add(index);
+        port.map(|port| SocketAddr::new(args.validator_addr, port))
+    });
+    let addresses = addresses.collect::<Option<Vec<_>>>();
+    let addresses = addresses.ok_or_else(|| Failure::usage("there are not enough ports for the validators"))?;
+    let mut jam = chain.jam();
+    jam.fixed_addresses = Some(addresses.clone());
+    let spec = jam.spec(&addresses);
+    let directory = &args.out;
+    let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", directory.display()));
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    std::fs::write(directory.join("chain-spec.json"), spec.to_json()).map_err(failed)?;
+    std::fs::write(directory.join("genesis.json"), &chain.genesis_json).map_err(failed)?;
+    write_secret(&directory.join("builder.key"), &hex::encode(seed)).map_err(failed)?;
+    println!("chain        {}", spec.genesis_hash());
+    println!("first block  {}", chain.genesis.id());
+    println!("service      {} builder {}", chain.config.service, chain.config.builder);
+    println!("wrote        chain-spec.json, genesis.json and builder.key in {}", directory.display());
+    Ok(())
+}
+
+/// Writes a secret that only its owner can read; never over another one.
+pub(super) fn write_secret(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.write_all(b"\n")
+}

@@ -1,0 +1,36 @@
+//! `pectin validator`: one validator of a development network, in a process of its own.
+
+use super::{Failure, LogFormat, file};
+use crate::logging;
+use clap::Args;
+use jam::ChainSpec;
+use std::{net::SocketAddr, path::PathBuf};
+
+/// Which validator, and where.
+#[derive(Debug, Args)]
+pub(super) struct ValidatorArgs {
+    /// The chain specification.
+    #[arg(long, value_name = "FILE")]
+    chain_spec: PathBuf,
+    /// Which of the validators, from 0. Its keys follow from the number: anyone can know them.
+    #[arg(long, value_name = "INDEX")]
+    index: u16,
+    /// The address to listen on. [default: the one in the chain specification]
+    #[arg(long, value_name = "IP:PORT")]
+    listen: Option<SocketAddr>,
+    /// Where to keep the chain. [default: nowhere]
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// How long a slot lasts.
+    #[arg(long, default_value_t = 6000, value_name = "MS")]
+    slot_ms: u64,
+    /// Blocks that finality lies behind.
+    #[arg(long, default_value_t = 2, value_name = "BLOCKS")]
+    finality_lag: u32,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: LogFormat,
+    /// Which log lines.
+    #[arg(long, default_value = "info", value_name = "FILTER")]
+    log: String,
+}

@@ -1,0 +1,19 @@
+//! The builder node: the driver that owns pool and queue, the threads around it, and the command line.
+//!
+//! ```text
+//!   RPC ──────────────┐                        ┌── journal thread: commit, then ──▶ answers, readers, packages
+//!   network (QUIC) ───┼─ commands ─▶ driver ───┤                                            │
+//!   operator ─────────┘   (one thread)         └◀─ base of the state has moved ◀────────────┘
+//! ```
+//!
+//! * [`driver`] decides everything and touches nothing: it takes commands and the time, and gives batches with what may
+//!   follow once they are durable.
+//! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
+//! * [`cli`] is the binary `pectin`.
+
+pub mod accounts;
+pub mod banner;
+pub mod cli;
+pub mod driver;
+pub mod logging;
+pub mod runtime;
