@@ -5,5 +5,6 @@
 mod blocks;
 mod purity;
 mod sim;
+mod store;
 mod traces;
 mod vectors;

@@ -1,0 +1,123 @@
+//! What one step of the driver makes durable.
+
+use alloy_consensus::ReceiptEnvelope;
+use alloy_primitives::B256;
+use bundler::{Draft, Sealed};
+use jam::{codec::Encode, follow::Start};
+use queue::Record;
+use service::accumulate::ServiceState;
+use state::{CodeSet, Writes};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+use txpool::Lookup;
+use types::{Reason, Time, Transaction};
+
+/// A sealed block that is not final: what the builder decided, and what executing it gave.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    /// What it can be built again from.
+    pub draft: Draft,
+    /// One receipt per transaction.
+    pub receipts: Arc<[ReceiptEnvelope]>,
+    /// What it wrote to the state.
+    pub writes: Arc<Writes>,
+    /// The codes that accounts have since it. Empty after a restart: the store has them.
+    pub created: CodeSet,
+}
+
+impl<V> From<&Sealed<V>> for Unfinished {
+    fn from(sealed: &Sealed<V>) -> Self {
+        Self {
+            draft: sealed.draft.clone(),
+            receipts: Arc::clone(&sealed.receipts),
+            writes: Arc::clone(&sealed.writes),
+            created: sealed.created.clone(),
+        }
+    }
+}
+
+/// Where following JAM begins after a restart, and the service's state there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checkpoint {
+    /// The follower's.
+    pub start: Start,
+    /// The service's state after the same block.
+    pub service: ServiceState,
+}
+
+/// Things that become durable together, in the order in which they were added: all of them or none.
+///
+/// Any number of accepted transactions go into one batch; that is a group commit.
+#[derive(Debug)]
+pub struct Batch {
+    /// Tells whether a step that is tried again is the same.
+    pub(crate) id: u64,
+    pub(crate) entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Entry {
+    Accepted { tx: Transaction, at: Time },
+    Returned(Box<Lookup>),
+    Ended { hash: B256, reason: Reason, at: Time },
+    Sealed { build: u64, block: Box<Unfinished> },
+    Queue(Record),
+    Checkpoint { start: Vec<u8>, service: ServiceState },
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        Self { id: IDS.fetch_add(1, Ordering::Relaxed), entries: vec![] }
+    }
+}
+
+impl Batch {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many things were added.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The pool accepted a transaction.
+    pub fn accepted(&mut self, tx: &Transaction, at: Time) {
+        self.entries.push(Entry::Accepted { tx: tx.clone(), at });
+    }
+
+    /// A transaction came back from a released block; this is how the pool has it now.
+    pub fn returned(&mut self, now: Lookup) {
+        self.entries.push(Entry::Returned(Box::new(now)));
+    }
+
+    /// A transaction ended for a reason.
+    pub fn ended(&mut self, hash: B256, reason: Reason, at: Time) {
+        self.entries.push(Entry::Ended { hash, reason, at });
+    }
+
+    /// A block was sealed on the newest one. `build` is the counter that it was opened with.
+    pub fn sealed(&mut self, build: u64, block: impl Into<Unfinished>) {
+        self.entries.push(Entry::Sealed { build, block: Box::new(block.into()) });
+    }
+
+    /// The queue decided something. A [`Record::Released`] removes the blocks, a [`Record::Finalized`] makes them part
+    /// of the chain; they must have been added as [`sealed`](Batch::sealed) before.
+    pub fn queue(&mut self, record: Record) {
+        self.entries.push(Entry::Queue(record));
+    }
+
+    /// Following can begin here from now on.
+    pub fn checkpoint(&mut self, start: &Start, service: &ServiceState) {
+        self.entries.push(Entry::Checkpoint { start: start.encode(), service: service.clone() });
+    }
+}

@@ -1,0 +1,123 @@
+//! The storage engine, opened again when it gave up.
+//!
+//! redb stops at the first error of its file and stays stopped. A full disk is an error like any other to it, but a node
+//! has to go on once there is room; so the database is closed and opened again, which reads what really is there.
+
+use crate::{
+    Result, StoreError,
+    medium::{Medium, OpenError},
+};
+use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{PoisonError, RwLock, RwLockReadGuard},
+};
+
+/// The storage engine.
+#[derive(Debug)]
+pub(crate) struct Engine {
+    medium: Medium,
+    cache_bytes: usize,
+    /// `None` while it could not be opened again.
+    database: RwLock<Option<Database>>,
+}
+
+impl Engine {
+    pub(crate) fn open(medium: Medium, cache_bytes: usize) -> Result<Self> {
+        let engine = Self { medium, cache_bytes, database: RwLock::new(None) };
+        engine.reopen()?;
+        Ok(engine)
+    }
+
+    pub(crate) fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
+    /// Closes it and opens it again. What is in memory alone cannot be opened again, and never fails.
+    pub(crate) fn reopen(&self) -> Result<()> {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(self.medium, Medium::Memory) && database.is_some() {
+            return Ok(());
+        }
+        *database = None;
+        *database = Some(self.open_database()?);
+        Ok(())
+    }
+
+    /// A damaged file may make the engine panic; whoever opens it gets an error.
+    fn open_database(&self) -> Result<Database> {
+        let opened = catch_unwind(AssertUnwindSafe(|| self.medium.open(self.cache_bytes)));
+        match opened {
+            Ok(Ok(database)) => Ok(database),
+            Ok(Err(OpenError::Refused(error))) => Err(error),
+            Ok(Err(OpenError::Engine(error))) => Err(self.error(error.into())),
+            Err(_) => Err(self.damaged("it cannot be opened".into())),
+        }
+    }
+
+    fn database(&self) -> RwLockReadGuard<'_, Option<Database>> {
+        self.database.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is committed now. Tried twice: another error may have stopped the engine before.
+    pub(crate) fn read(&self) -> Result<ReadTransaction> {
+        if let Some(Ok(read)) = self.database().as_ref().map(Database::begin_read) {
+            return Ok(read);
+        }
+        self.reopen()?;
+        let database = self.database();
+        let database = database.as_ref().ok_or_else(|| self.damaged("it cannot be opened".into()))?;
+        database.begin_read().map_err(|error| self.error(error.into()))
+    }
+
+    /// Begins to write.
+    pub(crate) fn write(&self) -> Result<WriteTransaction, redb::Error> {
+        let database = self.database();
+        let database = database.as_ref().ok_or(redb::Error::PreviousIo)?;
+        Ok(database.begin_write()?)
+    }
+
+    /// Does something with the whole database, while nobody else can.
+    pub(crate) fn exclusively<T>(&self, act: impl FnOnce(&mut Database) -> T) -> Result<T> {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        let database = database.as_mut().ok_or_else(|| self.error(redb::Error::PreviousIo))?;
+        Ok(act(database))
+    }
+
+    /// In the operator's words.
+    pub(crate) fn error(&self, error: redb::Error) -> StoreError {
+        let path = || self.medium.path().to_path_buf();
+        match error {
+            redb::Error::DatabaseAlreadyOpen => StoreError::InUse(path()),
+            redb::Error::UpgradeRequired(found) => StoreError::Older { path: path(), found: found.into() },
+            redb::Error::Corrupted(why) => self.damaged(why),
+            redb::Error::Io(source) => self.io_error(source),
+            redb::Error::PreviousIo | redb::Error::DatabaseClosed => StoreError::Io {
+                path: path(),
+                source: io::Error::other("an error before stopped the storage"),
+            },
+            error @ (redb::Error::TableTypeMismatch { .. }
+            | redb::Error::TableDoesNotExist(_)
+            | redb::Error::TypeDefinitionChanged { .. }) => self.damaged(error.to_string()),
+            error => StoreError::Io { path: path(), source: io::Error::other(error.to_string()) },
+        }
+    }
+
+    fn io_error(&self, source: io::Error) -> StoreError {
+        let path = self.medium.path().to_path_buf();
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Full(path),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::Permission(path)
+            }
+            io::ErrorKind::IsADirectory => StoreError::Directory(path),
+            io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => self.damaged(source.to_string()),
+            _ => StoreError::Io { path, source },
+        }
+    }
+
+    pub(crate) fn damaged(&self, why: String) -> StoreError {
+        StoreError::Damaged { path: self.medium.path().to_path_buf(), why }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a store is opened with.
+
+use alloy_primitives::B256;
+use jam::{Ed25519Key, HeaderHash, Params};
+
+/// Whose data it is. A file of another chain is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chain {
+    /// The hash of the first EVM block.
+    pub genesis: B256,
+    /// The service's number.
+    pub service: u32,
+    /// The builder whose blocks the service takes.
+    pub builder: Ed25519Key,
+    /// The hash of JAM's first header.
+    pub jam_genesis: HeaderHash,
+}
+
+/// What a store is opened with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose data it is.
+    pub chain: Chain,
+    /// The parameters of the JAM chain, for its checkpoint.
+    pub params: Params,
+    /// So many blocks the table of values stays behind the final one: that many states can be asked for.
+    pub trail_blocks: u64,
+    /// So many transactions that ended are remembered with their reason.
+    pub ended_max: u64,
+    /// Memory for pages of the file.
+    pub cache_bytes: usize,
+}
+
+impl Options {
+    /// The usual ones: 128 states, 65,536 ended transactions, 256 MiB of pages.
+    pub const fn new(chain: Chain, params: Params) -> Self {
+        Self { chain, params, trail_blocks: 128, ended_max: 1 << 16, cache_bytes: 256 << 20 }
+    }
+}

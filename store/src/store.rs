@@ -1,0 +1,306 @@
+//! The store: opened once, shared by everybody, written by one.
+
+use crate::{
+    Result, StoreError,
+    base::{Base, CodeTable, Slot},
+    batch::Batch,
+    commit::{Failure, IDENTITY, POSITION, Step},
+    engine::Engine,
+    identity,
+    medium::Medium,
+    options::Options,
+    reader::Reader,
+    tables::{META, Tables},
+    values::{self, Position},
+};
+use alloy_primitives::keccak256;
+use redb::ReadTransaction;
+use service::genesis::Genesis;
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+use types::BlockId;
+
+/// The durable memory of a node, in one file. Cheap to clone; all clones are one store.
+#[derive(Clone, Debug)]
+pub struct Store(pub(crate) Arc<Shared>);
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) options: Options,
+    writer: Mutex<Writer>,
+    /// The table of values as it is now.
+    slot: RwLock<Arc<Slot>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    /// How far the file is.
+    position: Position,
+    /// A step of which it is not known whether it was written.
+    uncertain: Option<u64>,
+}
+
+/// What a step led to.
+#[derive(Clone, Debug)]
+pub struct Committed {
+    /// The last final block.
+    pub finalized: BlockId,
+    /// The table of values, if it moved on: what holds the old one should be put [on](state::Layer::on) it, after it
+    /// was [folded](state::Layer::folded) up to [`Base::height`].
+    pub base: Option<Base>,
+}
+
+impl Store {
+    /// Opens a file, or makes it with this first block.
+    pub fn open(path: impl AsRef<Path>, options: Options, genesis: &Genesis) -> Result<Self> {
+        Self::on(Medium::File(path.as_ref().to_path_buf()), options, genesis)
+    }
+
+    /// A store that lasts as long as the process.
+    pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
+        Self::on(Medium::Memory, options, genesis)
+    }
+
+    /// A store on a disk that fails on demand.
+    #[cfg(feature = "faults")]
+    pub fn on_disk(disk: &crate::faults::Disk, options: Options, genesis: &Genesis) -> Result<Self> {
+        Self::on(Medium::Faulty(disk.clone()), options, genesis)
+    }
+
+    fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
+        let engine = Engine::open(medium, options.cache_bytes)?;
+        let read = engine.read()?;
+        let tables = read.list_tables().map_err(|error| engine.error(error.into()))?.count();
+        drop(read);
+        if tables == 0 {
+            make(&engine, &options, genesis).map_err(|failure| failure.told(&engine))?;
+        }
+        let read = engine.read()?;
+        identity::check(&engine, &read, &options.chain)?;
+        let position = position(&engine, &read)?;
+        let slot = Slot::new(&engine, &read, position.folded)?;
+        drop(read);
+        let writer = Mutex::new(Writer { position, uncertain: None });
+        Ok(Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) })))
+    }
+
+    /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
+    pub fn commit(&self, batch: &Batch) -> Result<Committed> {
+        let mut writer = self.0.writer();
+        if let Some(step) = writer.uncertain
+            && self.resolve(&mut writer, step, batch)?
+        {
+            return Ok(self.committed(&writer.position, true));
+        }
+        if batch.is_empty() {
+            return Ok(self.committed(&writer.position, false));
+        }
+        // The second time if an error of somebody else had stopped the engine before.
+        for last in [false, true] {
+            match self.write(&writer.position, batch) {
+                Ok(position) => return self.took(&mut writer, position),
+                Err(Failure::Refused(error)) => return Err(error),
+                Err(Failure::Storage(error)) => {
+                    let stopped = matches!(error, redb::Error::PreviousIo | redb::Error::DatabaseClosed);
+                    let error = self.0.engine.error(error);
+                    if self.look(&mut writer, batch, &error)? {
+                        return Ok(self.committed(&writer.position, true));
+                    }
+                    if last || !stopped {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+        unreachable!("the second time returns")
+    }
+
+    fn write(&self, position: &Position, batch: &Batch) -> Result<Position, Failure> {
+        let transaction = self.0.engine.write()?;
+        let mut step =
+            Step { tables: Tables::new(&transaction), position: *position, options: &self.0.options };
+        step.position.step += 1;
+        for entry in &batch.entries {
+            step.apply(entry)?;
+        }
+        let position = step.finish()?;
+        transaction.commit()?;
+        Ok(position)
+    }
+
+    fn took(&self, writer: &mut Writer, position: Position) -> Result<Committed> {
+        let moved = writer.position.folded != position.folded;
+        writer.position = position;
+        // What is durable is durable; a table that cannot be read says so when it is read.
+        let _ = self.0.refresh(position.folded);
+        Ok(self.committed(&writer.position, moved))
+    }
+
+    fn committed(&self, position: &Position, moved: bool) -> Committed {
+        Committed { finalized: position.finalized, base: moved.then(|| self.base()) }
+    }
+
+    /// After a failed write: opens the file again and looks whether the step is in it.
+    fn look(&self, writer: &mut Writer, batch: &Batch, error: &StoreError) -> Result<bool> {
+        let Ok(position) = self.reopened() else {
+            writer.uncertain = Some(batch.id);
+            return Err(self.uncertain(error.to_string()));
+        };
+        let written = position.step > writer.position.step;
+        writer.position = position;
+        self.0.refresh(position.folded)?;
+        Ok(written)
+    }
+
+    /// Finds out whether an uncertain step was written. If not, it is as if it had never been tried.
+    fn resolve(&self, writer: &mut Writer, step: u64, batch: &Batch) -> Result<bool> {
+        let position = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
+        let written = position.step > writer.position.step;
+        if written && step != batch.id {
+            return Err(self.uncertain("it was, and this is another one".into()));
+        }
+        writer.position = position;
+        writer.uncertain = None;
+        self.0.refresh(position.folded)?;
+        Ok(written)
+    }
+
+    fn reopened(&self) -> Result<Position> {
+        self.0.engine.reopen()?;
+        let read = self.0.engine.read()?;
+        position(&self.0.engine, &read)
+    }
+
+    fn uncertain(&self, why: String) -> StoreError {
+        StoreError::Uncertain { path: self.0.engine.medium().path().to_path_buf(), why }
+    }
+
+    /// Everything that is committed now, for questions.
+    pub fn reader(&self) -> Result<Reader> {
+        Reader::new(Arc::clone(&self.0))
+    }
+
+    /// The table of values as it is now.
+    pub fn base(&self) -> Base {
+        Base::new(Arc::clone(&self.0), self.0.slot())
+    }
+
+    /// All codes, always as they are now.
+    pub fn codes(&self) -> CodeTable {
+        CodeTable::new(Arc::clone(&self.0))
+    }
+
+    /// The last final block, and the last sealed one.
+    pub fn heads(&self) -> (BlockId, BlockId) {
+        let position = self.0.writer().position;
+        (position.finalized, position.newest)
+    }
+
+    /// Compares the file with the head that the service has applied on the chain. If the chain is ahead the file is an
+    /// old copy, and to build on it would be to build another chain.
+    pub fn check_applied(&self, applied: BlockId) -> Result<()> {
+        let position = self.0.writer().position;
+        let path = || self.0.engine.medium().path().to_path_buf();
+        if applied.number > position.newest.number {
+            return Err(StoreError::Behind { path: path(), applied, newest: position.newest });
+        }
+        if applied.number < position.genesis {
+            return Err(StoreError::OtherHead { path: path(), applied, known: position.finalized });
+        }
+        let known = self.reader()?.block_id(applied.number)?.unwrap_or(position.newest);
+        if known == applied { Ok(()) } else { Err(StoreError::OtherHead { path: path(), applied, known }) }
+    }
+}
+
+impl Shared {
+    fn writer(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn slot(&self) -> Arc<Slot> {
+        Arc::clone(&self.slot.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets go of old pages: whoever reads values reads them from the newest commit that has the same ones.
+    pub(crate) fn refresh(&self, folded: u64) -> Result<()> {
+        let read = self.engine.read()?;
+        let slot = self.slot();
+        if slot.height == folded {
+            return slot.refresh(&self.engine, &read);
+        }
+        let next = Arc::new(Slot::new(&self.engine, &read, folded)?);
+        *self.slot.write().unwrap_or_else(PoisonError::into_inner) = next;
+        Ok(())
+    }
+
+    /// After an error of reading: opens the file again if that is what it takes.
+    pub(crate) fn heal(&self) -> Result<()> {
+        let read = self.engine.read()?;
+        let position = position(&self.engine, &read);
+        drop(read);
+        let position = match position {
+            Ok(position) => position,
+            Err(_) => {
+                self.engine.reopen()?;
+                let read = self.engine.read()?;
+                self::position(&self.engine, &read)?
+            }
+        };
+        self.refresh(position.folded)
+    }
+}
+
+impl Failure {
+    pub(crate) fn told(self, engine: &Engine) -> StoreError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Storage(error) => engine.error(error),
+        }
+    }
+}
+
+/// How far a file is.
+pub(crate) fn position(engine: &Engine, read: &ReadTransaction) -> Result<Position> {
+    let table = read.open_table(META).map_err(|error| engine.error(error.into()))?;
+    let value = table.get(POSITION).map_err(|error| engine.error(error.into()))?;
+    let value = value.ok_or_else(|| engine.damaged("it does not say how far it is".into()))?;
+    Position::decode(value.value()).map_err(|error| engine.damaged(format!("how far it is: {error}")))
+}
+
+/// Makes the file of a new chain, in one step.
+fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Failure> {
+    let id = genesis.id();
+    let transaction = engine.write()?;
+    let number = id.number;
+    let position = Position {
+        step: 1,
+        arrivals: 0,
+        ended: 0,
+        records: 0,
+        build: 0,
+        genesis: number,
+        finalized: id,
+        newest: id,
+        folded: number,
+    };
+    let mut step = Step { tables: Tables::new(&transaction), position, options };
+    step.tables.make_all()?;
+    step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
+    let body = values::encode_body(&jam::Signature::default(), &[]);
+    let receipts = crate::receipts::encode(id, genesis.header.timestamp, &[], &[]);
+    step.put_block(&genesis.header, id, &body, &receipts)?;
+    step.index(number)?;
+    for (key, value) in &genesis.writes {
+        step.tables.values()?.insert(key.as_bytes(), &value.0)?;
+    }
+    for (hash, code) in genesis.codes.iter() {
+        debug_assert_eq!(*hash, keccak256(code));
+        step.tables.codes()?.insert(&hash.0, &code[..])?;
+    }
+    step.finish()?;
+    transaction.commit()?;
+    Ok(())
+}

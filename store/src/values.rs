@@ -1,0 +1,279 @@
+//! What the tables hold, as bytes. Strict in both directions, and without a length that is believed unseen.
+
+use crate::options::Chain;
+use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
+use alloy_eips::Decodable2718;
+use alloy_primitives::{Address, B256, Bytes};
+use jam::{
+    Ed25519Key, HeaderHash, Params, Signature,
+    codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_natural},
+    hash::blake2b,
+};
+use queue::Record;
+use state::{Key, Writes};
+use types::{BlockId, Reason, Time, Transaction};
+
+const CHECKSUM_BYTES: usize = 8;
+
+/// Appends a checksum: for values that nothing else proves.
+pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let sum = blake2b(&[&bytes]);
+    bytes.extend_from_slice(&sum[..CHECKSUM_BYTES]);
+    bytes
+}
+
+/// The bytes before a checksum that is right.
+pub(crate) fn unsealed(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+    let wrong = Decoder::new(bytes, &Params::TINY).error(Malformed::Inconsistent("the checksum is wrong"));
+    let at = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(wrong)?;
+    let (value, sum) = bytes.split_at(at);
+    if blake2b(&[value])[..CHECKSUM_BYTES] == *sum { Ok(value) } else { Err(wrong) }
+}
+
+/// Reads all of some bytes; nothing here depends on the chain's parameters.
+fn whole<T>(
+    bytes: &[u8],
+    read: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    let mut input = Decoder::new(bytes, &Params::TINY);
+    let value = read(&mut input)?;
+    input.finish()?;
+    Ok(value)
+}
+
+fn inconsistent(input: &Decoder<'_>, why: &'static str) -> DecodeError {
+    input.error(Malformed::Inconsistent(why))
+}
+
+pub(crate) fn put_id(id: BlockId, out: &mut Vec<u8>) {
+    (id.number, id.hash).encode_to(out);
+}
+
+pub(crate) fn take_id(input: &mut Decoder<'_>) -> Result<BlockId, DecodeError> {
+    Ok(BlockId::new(Decode::decode_from(input)?, Decode::decode_from(input)?))
+}
+
+/// How far the file is. Written with every commit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Position {
+    /// Counts commits.
+    pub(crate) step: u64,
+    /// Counts accepted transactions.
+    pub(crate) arrivals: u64,
+    /// Counts ended transactions.
+    pub(crate) ended: u64,
+    /// Counts the queue's records.
+    pub(crate) records: u64,
+    /// Counts blocks that were opened.
+    pub(crate) build: u64,
+    /// The first block.
+    pub(crate) genesis: u64,
+    /// The last final block.
+    pub(crate) finalized: BlockId,
+    /// The last sealed block.
+    pub(crate) newest: BlockId,
+    /// The block whose state the table of values holds.
+    pub(crate) folded: u64,
+}
+
+impl Position {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let numbers =
+            [self.step, self.arrivals, self.ended, self.records, self.build, self.genesis, self.folded];
+        numbers.iter().for_each(|number| number.encode_to(&mut out));
+        put_id(self.finalized, &mut out);
+        put_id(self.newest, &mut out);
+        sealed(out)
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        whole(unsealed(bytes)?, |input| {
+            let mut next = || u64::decode_from(input);
+            let (step, arrivals, ended, records) = (next()?, next()?, next()?, next()?);
+            let (build, genesis, folded) = (next()?, next()?, next()?);
+            let (finalized, newest) = (take_id(input)?, take_id(input)?);
+            let ordered =
+                genesis <= folded && folded <= finalized.number && finalized.number <= newest.number;
+            if !ordered {
+                return Err(inconsistent(input, "final, folded and newest block are out of order"));
+            }
+            Ok(Self { step, arrivals, ended, records, build, genesis, finalized, newest, folded })
+        })
+    }
+}
+
+impl Chain {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.genesis.encode_to(&mut out);
+        self.service.encode_to(&mut out);
+        self.builder.encode_to(&mut out);
+        self.jam_genesis.encode_to(&mut out);
+        out
+    }
+
+    pub(crate) fn take(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            genesis: B256::decode_from(input)?,
+            service: u32::decode_from(input)?,
+            builder: Ed25519Key::decode_from(input)?,
+            jam_genesis: HeaderHash::decode_from(input)?,
+        })
+    }
+}
+
+/// An accepted transaction with what the pool must know of it after a restart.
+#[derive(Clone, Debug)]
+pub(crate) struct Accepted {
+    pub(crate) arrival: u64,
+    pub(crate) at: Time,
+    pub(crate) attempts: u32,
+    pub(crate) lone_failures: u32,
+    pub(crate) returned: bool,
+    pub(crate) tx: Transaction,
+}
+
+impl Accepted {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(64 + self.tx.encoded().len());
+        self.arrival.encode_to(&mut out);
+        self.at.as_millis().encode_to(&mut out);
+        (self.attempts, self.lone_failures).encode_to(&mut out);
+        self.returned.encode_to(&mut out);
+        self.tx.sender().0.encode_to(&mut out);
+        put_natural(self.tx.authorities().len() as u64, &mut out);
+        self.tx.authorities().iter().for_each(|authority| authority.0.encode_to(&mut out));
+        out.extend_from_slice(self.tx.encoded());
+        out
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        whole(bytes, |input| {
+            let (arrival, at) = Decode::decode_from(input)?;
+            let (attempts, lone_failures) = Decode::decode_from(input)?;
+            let returned = Decode::decode_from(input)?;
+            let sender = take_address(input)?;
+            let len = input.length(20, usize::MAX)?;
+            let authorities = (0..len).map(|_| take_address(input)).collect::<Result<Vec<_>, _>>()?;
+            let rest = input.left();
+            let tx = take_tx(input, rest, sender, authorities)?;
+            Ok(Self { arrival, at: Time::from_millis(at), attempts, lone_failures, returned, tx })
+        })
+    }
+
+    /// The arrival number alone.
+    pub(crate) fn arrival(bytes: &[u8]) -> Option<u64> {
+        Some(u64::from_le_bytes(*bytes.first_chunk()?))
+    }
+}
+
+fn take_address(input: &mut Decoder<'_>) -> Result<Address, DecodeError> {
+    Ok(Address(Decode::decode_from(input)?))
+}
+
+fn take_tx(
+    input: &mut Decoder<'_>,
+    len: usize,
+    sender: Address,
+    authorities: Vec<Address>,
+) -> Result<Transaction, DecodeError> {
+    let start = input.clone();
+    let encoded = Bytes::copy_from_slice(input.take(len)?);
+    let tx = TxEnvelope::decode_2718_exact(&encoded)
+        .map_err(|_| inconsistent(&start, "a transaction does not decode"))?;
+    Ok(Transaction::with_authorities(Recovered::new_unchecked(tx, sender), encoded, authorities))
+}
+
+/// Signature and transactions of a block.
+pub(crate) fn encode_body(signature: &Signature, transactions: &[Transaction]) -> Vec<u8> {
+    let mut out = Vec::new();
+    signature.encode_to(&mut out);
+    put_natural(transactions.len() as u64, &mut out);
+    for tx in transactions {
+        tx.sender().0.encode_to(&mut out);
+        put_natural(tx.encoded().len() as u64, &mut out);
+        out.extend_from_slice(tx.encoded());
+    }
+    out
+}
+
+pub(crate) fn decode_body(bytes: &[u8]) -> Result<(Signature, Vec<Transaction>), DecodeError> {
+    whole(bytes, |input| {
+        let signature = Signature::decode_from(input)?;
+        let len = input.length(21, usize::MAX)?;
+        let mut transactions = Vec::with_capacity(len.min(1024));
+        for _ in 0..len {
+            let sender = take_address(input)?;
+            let bytes = input.length(1, usize::MAX)?;
+            transactions.push(take_tx(input, bytes, sender, vec![])?);
+        }
+        Ok((signature, transactions))
+    })
+}
+
+/// One transaction of a block, without decoding the others.
+pub(crate) fn decode_one(bytes: &[u8], index: u32) -> Result<Option<Transaction>, DecodeError> {
+    let input = &mut Decoder::new(bytes, &Params::TINY);
+    Signature::decode_from(input)?;
+    let len = input.length(21, usize::MAX)?;
+    for at in 0..len {
+        let sender = take_address(input)?;
+        let bytes = input.length(1, usize::MAX)?;
+        if at == index as usize {
+            return Ok(Some(take_tx(input, bytes, sender, vec![])?));
+        }
+        input.take(bytes)?;
+    }
+    Ok(None)
+}
+
+/// What a block wrote, in the order of the keys.
+pub(crate) fn encode_writes(writes: &Writes) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 * writes.len());
+    for (key, value) in writes {
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(value.as_slice());
+    }
+    out
+}
+
+pub(crate) fn decode_writes(bytes: &[u8]) -> Result<Writes, DecodeError> {
+    let (entries, rest) = bytes.as_chunks::<64>();
+    let wrong = || Decoder::new(bytes, &Params::TINY).error(Malformed::Order);
+    let entry = |entry: &[u8; 64]| -> Option<_> {
+        Some((Key::new(*entry.first_chunk::<32>()?), B256::new(*entry.last_chunk::<32>()?)))
+    };
+    let entries = entries.iter().map(entry).collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+    if !rest.is_empty() || !entries.is_sorted_by(|a, b| a.0 < b.0) {
+        return Err(wrong());
+    }
+    Ok(entries.into_iter().collect())
+}
+
+/// The end of a transaction: its place in the order of ends, when, and why.
+pub(crate) fn encode_ended(order: u64, at: Time, reason: &Reason) -> Vec<u8> {
+    let mut out = (order, at.as_millis()).encode();
+    out.extend_from_slice(&reason.to_bytes());
+    out
+}
+
+pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(u64, Time, Reason), DecodeError> {
+    whole(bytes, |input| {
+        let (order, at) = Decode::decode_from(input)?;
+        let start = input.clone();
+        let reason = Reason::from_bytes(input.take(input.left())?);
+        let reason = reason.map_err(|_| inconsistent(&start, "no reason for the end of a transaction"))?;
+        Ok((order, Time::from_millis(at), reason))
+    })
+}
+
+/// A header that fills all of the bytes.
+pub(crate) fn decode_header(bytes: &[u8]) -> Option<Header> {
+    alloy_rlp::decode_exact(bytes).ok()
+}
+
+/// A record of the queue with a checksum behind it.
+pub(crate) fn decode_record(bytes: &[u8]) -> Result<Record, DecodeError> {
+    Record::from_bytes(unsealed(bytes)?)
+}

@@ -1,0 +1,7 @@
+//! The store with real blocks: what a restart finds, what a crash leaves, what is refused, and which logs are found.
+
+mod crash;
+mod flow;
+mod logs;
+mod refusals;
+mod script;
