@@ -12,8 +12,4 @@
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
-pub mod banner;
-pub mod cli;
 pub mod driver;
-pub mod logging;
-pub mod runtime;

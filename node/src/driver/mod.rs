@@ -165,7 +165,7 @@ impl Driver {
     }
 
     /// When to call [`Driver::step`] at the latest, even if nothing is told.
-    pub fn poll_timeout(&self) -> Option<Time> {
+    pub fn poll_timeout(&mut self) -> Option<Time> {
         [self.queue.poll_timeout(self.now), self.pool.poll_timeout(), self.seal_due(), self.show_due()]
             .into_iter()
             .flatten()

@@ -19,18 +19,23 @@ const SHOW_EVERY: Duration = Duration::from_millis(50);
 const SYNCED_SLOTS: u32 = 3;
 
 /// What was shown last, and what of it can be shown again.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct View {
     blocks: BTreeMap<u64, Arc<RecentBlock>>,
     pending: Option<Arc<PendingBlock>>,
     /// Which open block, and how far it was, that `pending` shows.
     pending_of: Option<(u64, u64)>,
-    safe: Option<BlockId>,
     is_stale: bool,
     pool_moved: bool,
     shown_at: Option<Time>,
     /// Connected validators.
     peers: usize,
+}
+
+impl core::fmt::Debug for View {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("View").field("blocks", &self.blocks.len()).field("peers", &self.peers).finish()
+    }
 }
 
 impl View {

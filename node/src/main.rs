@@ -1,5 +1,0 @@
-//! The binary `pectin`.
-
-fn main() -> std::process::ExitCode {
-    node::cli::run()
-}
