@@ -1,7 +1,7 @@
 //! What a block is called, and a block as it stands once sealed.
 
 use crate::Transaction;
-use alloy_consensus::Header;
+use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::B256;
 use core::fmt;
 use std::sync::Arc;
@@ -69,6 +69,17 @@ impl SealedBlock {
     pub fn transactions(&self) -> &[Transaction] {
         &self.transactions
     }
+}
+
+/// A sealed block with the receipts of its transactions.
+///
+/// Cheap to clone; what is large is shared.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceiptedBlock {
+    /// The block.
+    pub block: SealedBlock,
+    /// One per transaction, with the logs.
+    pub receipts: Arc<[ReceiptEnvelope]>,
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ mod event;
 mod time;
 mod transaction;
 
-pub use block::{BlockId, SealedBlock};
+pub use block::{BlockId, ReceiptedBlock, SealedBlock};
 pub use core::time::Duration;
 pub use event::{Event, Reason};
 pub use time::Time;
