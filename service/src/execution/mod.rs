@@ -15,6 +15,7 @@ mod transaction;
 
 pub use receipt::Executed;
 pub use rules::{Blobs, Rules};
+pub use transaction::environment;
 
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope, Typed2718};
 use alloy_eips::eip2935::{HISTORY_SERVE_WINDOW, HISTORY_STORAGE_ADDRESS};

@@ -40,13 +40,15 @@ impl Rules {
         self.spec.is_enabled_in(SpecId::PRAGUE)
     }
 
-    pub(super) fn cfg(&self) -> CfgEnv {
+    /// The rules as revm wants them.
+    pub fn cfg(&self) -> CfgEnv {
         let mut cfg = CfgEnv::new_with_spec(self.spec).with_chain_id(self.chain_id);
         cfg.max_blobs_per_tx = Some(self.blobs.map_or(0, |blobs| blobs.per_transaction_max));
         cfg
     }
 
-    pub(super) fn block(&self, header: &Header) -> BlockEnv {
+    /// The block's surroundings as revm wants them.
+    pub fn block(&self, header: &Header) -> BlockEnv {
         let fraction = self.blobs.map_or(BLOB_BASE_FEE_UPDATE_FRACTION_PRAGUE, |blobs| blobs.update_fraction);
         let excess = header.excess_blob_gas().unwrap_or(0);
         BlockEnv {

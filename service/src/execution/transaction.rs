@@ -6,7 +6,7 @@ use alloy_primitives::Address;
 use revm::{context::TxEnv, context_interface::either::Either};
 
 /// The transaction as revm wants it.
-pub(super) fn environment(tx: &TxEnvelope, sender: Address) -> TxEnv {
+pub fn environment(tx: &TxEnvelope, sender: Address) -> TxEnv {
     TxEnv {
         tx_type: tx.ty(),
         caller: sender,

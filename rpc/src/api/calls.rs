@@ -1,0 +1,3 @@
+//! Calls.
+use super::Method;
+pub(super) const METHODS: &[(&str, Method)] = &[];

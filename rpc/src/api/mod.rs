@@ -1,0 +1,158 @@
+//! The methods: a table from names to functions, and what they share.
+//!
+//! Three kinds of methods differ in where they run. What only looks into the snapshot runs where the request was read.
+//! What executes or searches runs on threads of its own, a few at once ([`Gate`]). What waits for the driver is a future.
+
+mod blocks;
+mod builder;
+mod calls;
+mod debug;
+mod fees;
+mod filters;
+mod gate;
+mod logs;
+mod node;
+mod reply;
+mod send;
+mod states;
+mod transactions;
+mod txpool;
+
+pub(crate) use filters::Filters;
+pub(crate) use logs::LogRequest;
+pub use reply::Json;
+pub(crate) use reply::reply;
+pub(crate) use send::SEND;
+
+use crate::{Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, chain::Chain, hub::Hub};
+use futures_util::future::BoxFuture;
+use gate::Gate;
+use std::{collections::HashMap, sync::Arc};
+
+/// Who calls.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// Whether the operator's token came with the request.
+    pub operator: bool,
+}
+
+type Now = fn(&Api, &Params) -> Result<Json, Error>;
+type Later = for<'a> fn(&'a Arc<Api>, &'a Params, &'a Caller) -> BoxFuture<'a, Result<Json, Error>>;
+
+/// Where a method runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Method {
+    /// At once, where the request was read.
+    Now(Now),
+    /// On a thread for work that takes its time.
+    Apart(Now),
+    /// As a future.
+    Later(Later),
+}
+
+/// Another crate's methods, asked for names that are not known here.
+pub trait Extension: Send + Sync + 'static {
+    /// Calls a method; `None` if there is no such method.
+    fn call<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Params,
+        caller: &'a Caller,
+    ) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+}
+
+/// Everything that answering needs.
+pub struct Api {
+    pub(crate) config: Config,
+    pub(crate) chain: Chain,
+    pub(crate) feed: Feed,
+    pub(crate) pool: Arc<PoolIndex>,
+    pub(crate) archive: Arc<dyn Archive>,
+    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) filters: Filters,
+    pub(crate) hub: Hub,
+    extensions: Vec<Arc<dyn Extension>>,
+    gate: Gate,
+    methods: HashMap<&'static str, Method>,
+}
+
+/// What an [`Api`] is made of.
+pub struct Sources {
+    /// The chain.
+    pub chain: Chain,
+    /// Snapshots and events.
+    pub feed: Feed,
+    /// What waits in the pool.
+    pub pool: Arc<PoolIndex>,
+    /// Final blocks.
+    pub archive: Arc<dyn Archive>,
+    /// The driver.
+    pub driver: Arc<dyn Driver>,
+    /// Methods of other crates.
+    pub extensions: Vec<Arc<dyn Extension>>,
+}
+
+impl Api {
+    /// Starts to follow the feed, in the runtime that this is called in.
+    pub fn new(config: Config, sources: Sources) -> Arc<Self> {
+        let Sources { chain, feed, pool, archive, driver, extensions } = sources;
+        let tables = [
+            blocks::METHODS,
+            builder::METHODS,
+            calls::METHODS,
+            debug::METHODS,
+            fees::METHODS,
+            filters::METHODS,
+            logs::METHODS,
+            node::METHODS,
+            send::METHODS,
+            states::METHODS,
+            transactions::METHODS,
+            txpool::METHODS,
+        ];
+        let methods = tables.into_iter().flatten().copied().collect();
+        let hub = Hub::start(&feed, archive.clone(), pool.clone());
+        let gate = Gate::new(&config.limits);
+        let filters = Filters::new(&config.limits);
+        Arc::new(Self { config, chain, feed, pool, archive, driver, filters, hub, extensions, gate, methods })
+    }
+
+    /// Calls a method.
+    pub async fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: Params,
+        caller: &Caller,
+    ) -> Result<Json, Error> {
+        match self.methods.get(method) {
+            Some(Method::Now(call)) => call(self, &params),
+            Some(Method::Later(call)) => call(self, &params, caller).await,
+            Some(Method::Apart(call)) => {
+                let (api, call) = (self.clone(), *call);
+                self.gate.run(move || call(&api, &params)).await
+            }
+            None => {
+                let mut extensions = self.extensions.iter();
+                match extensions.find_map(|extension| extension.call(method, &params, caller)) {
+                    Some(call) => call.await,
+                    None => Err(Error::no_method(method)),
+                }
+            }
+        }
+    }
+
+    /// The names of all methods but those of extensions, in order.
+    pub fn methods(&self) -> Vec<&'static str> {
+        let mut names = self.methods.keys().copied().collect::<Vec<_>>();
+        names.sort_unstable();
+        names
+    }
+
+    pub(crate) fn reading(&self) -> Reading<'_> {
+        Reading { snapshot: self.feed.snapshot(), archive: &*self.archive, chain: &self.chain }
+    }
+
+    pub(crate) fn reply<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<Json, Error> {
+        reply(value, self.config.limits.response_bytes_max)
+    }
+}

@@ -1,0 +1,87 @@
+//! Transactions and their receipts.
+
+use super::{Api, Json, Method};
+use crate::{
+    Error, Params,
+    reading::At,
+    view::{Mined, TransactionView, receipts},
+};
+use alloy_primitives::B256;
+
+pub(super) const METHODS: &[(&str, Method)] = &[
+    ("eth_getTransactionByHash", Method::Now(by_hash)),
+    ("eth_getTransactionReceipt", Method::Now(receipt)),
+    (
+        "eth_getTransactionByBlockNumberAndIndex",
+        Method::Now(|api, params| by_index(api, params, params.hex(0)?)),
+    ),
+    (
+        "eth_getTransactionByBlockHashAndIndex",
+        Method::Now(|api, params| by_index(api, params, At::Hash(params.hex(0)?))),
+    ),
+    ("eth_getRawTransactionByHash", Method::Now(raw)),
+];
+
+fn by_hash(api: &Api, params: &Params) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let hash = params.hex::<B256>(0)?;
+    let reading = api.reading();
+    if let Some((found, index)) = reading.transaction(&hash)? {
+        let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
+        return api.reply(&TransactionView::new(&found.transactions()[index], Some(mined)));
+    }
+    match api.pool.get(&hash) {
+        Some(pooled) => api.reply(&TransactionView::new(&pooled.tx, None)),
+        None => api.reply(&()),
+    }
+}
+
+fn by_index(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
+    params.at_most(2)?;
+    let index = params.hex::<u64>(1)?;
+    let Some(found) = api.reading().block(at)? else { return api.reply(&()) };
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    match found.transactions().get(index) {
+        Some(tx) => {
+            let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
+            api.reply(&TransactionView::new(tx, Some(mined)))
+        }
+        None => api.reply(&()),
+    }
+}
+
+fn receipt(api: &Api, params: &Params) -> Result<Json, Error> {
+    params.at_most(1)?;
+    api.receipt(&params.hex(0)?).map(|receipt| receipt.unwrap_or_else(null))
+}
+
+fn null() -> Json {
+    Json::from(serde_json::value::RawValue::NULL.to_owned())
+}
+
+/// The bytes of a transaction, wherever it is.
+fn raw(api: &Api, params: &Params) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let hash = params.hex::<B256>(0)?;
+    let bytes = api.bytes_of(&hash)?;
+    api.reply(&bytes.unwrap_or_default())
+}
+
+impl Api {
+    /// The receipt of a transaction in a sealed block.
+    pub(crate) fn receipt(&self, hash: &B256) -> Result<Option<Json>, Error> {
+        let Some((found, index)) = self.reading().transaction(hash)? else { return Ok(None) };
+        let block = found.hash().unwrap_or_default();
+        let (transactions, all) = (found.transactions(), found.receipts());
+        let mut views = receipts(&self.chain, found.header(), block, transactions, all, index..index + 1);
+        views.next().map(|view| self.reply(&view)).transpose()
+    }
+
+    /// The bytes of a transaction, wherever it is.
+    pub(crate) fn bytes_of(&self, hash: &B256) -> Result<Option<alloy_primitives::Bytes>, Error> {
+        if let Some((found, index)) = self.reading().transaction(hash)? {
+            return Ok(Some(found.transactions()[index].encoded().clone()));
+        }
+        Ok(self.pool.get(hash).map(|pooled| pooled.tx.encoded().clone()))
+    }
+}

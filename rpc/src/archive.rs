@@ -1,0 +1,126 @@
+//! Blocks that are final: what the node's store must answer.
+
+use alloy_consensus::Header;
+use alloy_eips::eip4895::Withdrawal;
+use alloy_primitives::{Address, B256, Log, LogData};
+use std::{fmt, ops::RangeInclusive, sync::Arc};
+use types::{BlockId, ReceiptedBlock};
+
+/// The store has no answer. What is wrong is its own business; a client is told that the node has a fault.
+#[derive(Debug, thiserror::Error)]
+#[error("the archive cannot be read: {0}")]
+pub struct ArchiveError(pub Box<dyn std::error::Error + Send + Sync>);
+
+impl ArchiveError {
+    /// From a sentence.
+    pub fn new(why: impl fmt::Display) -> Self {
+        Self(why.to_string().into())
+    }
+}
+
+/// Where a transaction stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The number of its block.
+    pub number: u64,
+    /// Its index in the block.
+    pub index: usize,
+}
+
+/// Final blocks, the genesis included. Reads may be slow but must not wait for the driver.
+pub trait Archive: Send + Sync + 'static {
+    /// The block with this number.
+    fn block(&self, number: u64) -> Result<Option<ReceiptedBlock>, ArchiveError>;
+
+    /// The number of the block with this hash.
+    fn number(&self, hash: &B256) -> Result<Option<u64>, ArchiveError>;
+
+    /// Where a transaction stands.
+    fn place(&self, hash: &B256) -> Result<Option<Place>, ArchiveError>;
+
+    /// The logs in these blocks that match, in order, at most `limit`.
+    fn logs(
+        &self,
+        blocks: RangeInclusive<u64>,
+        filter: &LogFilter,
+        limit: usize,
+    ) -> Result<Vec<LogEntry>, ArchiveError>;
+
+    /// What a block of another chain has that ours do not.
+    fn foreign(&self, _number: u64) -> Result<Option<Arc<Foreign>>, ArchiveError> {
+        Ok(None)
+    }
+}
+
+/// What blocks of Ethereum have and ours do not. Recorded chains are served with it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Foreign {
+    /// Headers of ommers.
+    pub ommers: Vec<Header>,
+    /// Withdrawals, where the fork has them.
+    pub withdrawals: Option<Vec<Withdrawal>>,
+}
+
+/// Which logs to look for.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LogFilter {
+    /// Of any of these contracts; of all if there is none.
+    pub addresses: Vec<Address>,
+    /// For each position the topics of which one must stand there; any if there is none.
+    pub topics: Vec<Vec<B256>>,
+}
+
+impl LogFilter {
+    /// Whether a log is looked for.
+    pub fn matches(&self, log: &Log) -> bool {
+        let Log { address, data } = log;
+        (self.addresses.is_empty() || self.addresses.contains(address)) && self.matches_topics(data)
+    }
+
+    fn matches_topics(&self, data: &LogData) -> bool {
+        let topics = data.topics();
+        self.topics.len() <= topics.len()
+            && self.topics.iter().zip(topics).all(|(any, topic)| any.is_empty() || any.contains(topic))
+    }
+}
+
+/// A log and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogEntry {
+    /// The log.
+    pub log: Log,
+    /// Its block.
+    pub block: BlockId,
+    /// The block's timestamp.
+    pub timestamp: u64,
+    /// Its transaction.
+    pub transaction: B256,
+    /// The transaction's index in the block.
+    pub transaction_index: usize,
+    /// Its index among the block's logs.
+    pub log_index: usize,
+}
+
+/// The logs of a block that match, in order.
+pub fn matching_logs<'a>(
+    block: &'a ReceiptedBlock,
+    filter: &'a LogFilter,
+) -> impl Iterator<Item = LogEntry> + 'a {
+    let ReceiptedBlock { block, receipts } = block;
+    let logs = block
+        .transactions()
+        .iter()
+        .zip(receipts.iter())
+        .enumerate()
+        .flat_map(|(index, (tx, receipt))| receipt.logs().iter().map(move |log| (index, tx, log)));
+    logs.enumerate().filter(|(_, (_, _, log))| filter.matches(log)).map(|(log_index, (index, tx, log))| {
+        LogEntry {
+            log: log.clone(),
+            block: block.id(),
+            timestamp: block.header().timestamp,
+            transaction: tx.hash(),
+            transaction_index: index,
+            log_index,
+        }
+    })
+}

@@ -1,0 +1,106 @@
+//! The limits, each with its unit in its name, and what a client may do.
+
+use std::{collections::BTreeSet, time::Duration};
+
+/// Limits on what one client can make the node do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The body of a request, or a WebSocket message.
+    pub body_bytes_max: usize,
+    /// Calls in a batch.
+    pub batch_calls_max: usize,
+    /// The answer to a request, a batch included.
+    pub response_bytes_max: usize,
+    /// Connections at once, WebSockets included.
+    pub connections_max: usize,
+    /// Subscriptions of one connection.
+    pub subscriptions_max: usize,
+    /// Answers and notifications that wait for a slow WebSocket client before it is cut off.
+    pub outgoing_messages_max: usize,
+    /// Filters of all clients.
+    pub filters_max: usize,
+    /// How long a filter lives that nobody asks for.
+    pub filter_ttl: Duration,
+    /// The time for the headers of a request to arrive, and for a WebSocket client to show signs of life.
+    pub idle_timeout: Duration,
+    /// Gas of a call.
+    pub call_gas_max: u64,
+    /// Time of a call or an estimate.
+    pub call_timeout: Duration,
+    /// Calls that run at once.
+    pub calls_running_max: usize,
+    /// Calls that wait for their turn; more are refused.
+    pub calls_waiting_max: usize,
+    /// Blocks in a range of logs.
+    pub log_blocks_max: u64,
+    /// Logs in an answer.
+    pub logs_max: usize,
+    /// Addresses in a filter, and topics at one of its positions.
+    pub filter_items_max: usize,
+    /// Blocks in a fee history.
+    pub fee_history_blocks_max: u64,
+    /// Slots in a proof or a list of values.
+    pub slots_max: usize,
+    /// How long `eth_sendRawTransactionSync` waits if the client does not say, and at most.
+    pub receipt_timeout: Duration,
+    /// The longest that a client may ask it to wait.
+    pub receipt_timeout_max: Duration,
+    /// Calls of one client (by address); `None` is no limit.
+    pub rate: Option<Rate>,
+    /// Whether clients on this machine are limited too.
+    pub rate_on_loopback: bool,
+}
+
+/// How often a client may call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rate {
+    /// Calls in a second, in the long run.
+    pub calls_per_second: u32,
+    /// Calls at once after a pause.
+    pub burst_calls: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 2 * 1024 * 1024,
+            batch_calls_max: 100,
+            response_bytes_max: 10_000_000,
+            connections_max: 256,
+            subscriptions_max: 64,
+            outgoing_messages_max: 1024,
+            filters_max: 1024,
+            filter_ttl: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(60),
+            call_gas_max: 50_000_000,
+            call_timeout: Duration::from_secs(5),
+            calls_running_max: std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2)),
+            calls_waiting_max: 256,
+            log_blocks_max: 100_000,
+            logs_max: 20_000,
+            filter_items_max: 1_000,
+            fee_history_blocks_max: 1_024,
+            slots_max: 1_024,
+            receipt_timeout: Duration::from_secs(20),
+            receipt_timeout_max: Duration::from_secs(60),
+            rate: Some(Rate { calls_per_second: 5_000, burst_calls: 10_000 }),
+            rate_on_loopback: false,
+        }
+    }
+}
+
+/// Who may talk to the node, and how much.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Config {
+    /// The limits.
+    pub limits: Limits,
+    /// Host names that requests may be addressed to, without port. `localhost` and addresses always may; `*` allows
+    /// all. A page in a browser that lets its own name point to this machine is stopped by this.
+    pub hosts: BTreeSet<String>,
+    /// Origins whose pages may read answers (CORS); `*` allows all. None by default.
+    pub origins: BTreeSet<String>,
+    /// What the operator's methods need in `Authorization: Bearer`; without it there are none.
+    pub token: Option<String>,
+    /// The least tip that is suggested, in wei.
+    pub tip_min_wei: u128,
+}

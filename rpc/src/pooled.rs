@@ -1,0 +1,196 @@
+//! What waits in the pool, where readers find it without asking the driver.
+//!
+//! The driver owns the pool. After each commit it tells this index which transactions it accepted and what happened;
+//! readers look up a hash or a nonce under a lock that is held for one insert, and that guards one of many parts.
+
+use alloy_primitives::{
+    Address, B256,
+    map::{AddressMap, B256Map},
+};
+use parking_lot::{Mutex, RwLock};
+use std::collections::VecDeque;
+use types::{BlockId, Event, Reason, Time, Transaction};
+
+const PARTS: usize = 64;
+/// How many ended transactions are remembered with their reasons.
+const ENDED_MAX: usize = 65_536;
+/// How many blocks are remembered with the times at which they got on.
+const BLOCKS_MAX: usize = 4_096;
+
+/// A transaction that was accepted and is not final.
+#[derive(Clone, Debug)]
+pub struct Pooled {
+    /// The transaction.
+    pub tx: Transaction,
+    /// When it was accepted, or came back from a released block.
+    pub since: Time,
+    /// How many blocks were abandoned with it.
+    pub attempts: u32,
+    /// Whether it could be executed when it was last heard of; if not, it is queued.
+    pub pending: bool,
+}
+
+/// When a block got on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// It got its hash.
+    pub sealed: Option<Time>,
+    /// Its first version was sent.
+    pub submitted: Option<Time>,
+    /// A version was first seen guaranteed.
+    pub guaranteed: Option<Time>,
+    /// The service applied it.
+    pub accumulated: Option<Time>,
+    /// It became final.
+    pub finalized: Option<Time>,
+    /// It was released.
+    pub released: Option<Time>,
+}
+
+/// What the driver knows of the pool, for readers.
+#[derive(Debug)]
+pub struct PoolIndex {
+    transactions: [RwLock<B256Map<Pooled>>; PARTS],
+    nonces: [RwLock<AddressMap<u64>>; PARTS],
+    ended: Mutex<Kept<(Reason, Time)>>,
+    blocks: Mutex<Kept<Times>>,
+}
+
+/// A map that forgets its oldest entries.
+#[derive(Debug)]
+struct Kept<T> {
+    map: B256Map<T>,
+    order: VecDeque<B256>,
+    max: usize,
+}
+
+impl<T> Kept<T> {
+    fn new(max: usize) -> Self {
+        Self { map: B256Map::default(), order: VecDeque::new(), max }
+    }
+
+    fn entry(&mut self, key: B256, first: T) -> &mut T {
+        if !self.map.contains_key(&key) {
+            if self.order.len() >= self.max
+                && let Some(oldest) = self.order.pop_front()
+            {
+                self.map.remove(&oldest);
+            }
+            self.order.push_back(key);
+        }
+        self.map.entry(key).or_insert(first)
+    }
+
+    fn put(&mut self, key: B256, value: T)
+    where
+        T: Clone,
+    {
+        self.entry(key, value.clone()).clone_from(&value);
+    }
+}
+
+impl Default for PoolIndex {
+    fn default() -> Self {
+        Self {
+            transactions: std::array::from_fn(|_| RwLock::default()),
+            nonces: std::array::from_fn(|_| RwLock::default()),
+            ended: Mutex::new(Kept::new(ENDED_MAX)),
+            blocks: Mutex::new(Kept::new(BLOCKS_MAX)),
+        }
+    }
+}
+
+impl PoolIndex {
+    fn part(&self, hash: &B256) -> &RwLock<B256Map<Pooled>> {
+        &self.transactions[usize::from(hash[0]) % PARTS]
+    }
+
+    fn nonces_of(&self, sender: &Address) -> &RwLock<AddressMap<u64>> {
+        &self.nonces[usize::from(sender[0]) % PARTS]
+    }
+
+    /// Adds a transaction that was accepted.
+    pub fn insert(&self, tx: Transaction, since: Time, pending: bool) {
+        let pooled = Pooled { tx, since, attempts: 0, pending };
+        self.part(&pooled.tx.hash()).write().insert(pooled.tx.hash(), pooled);
+    }
+
+    /// Tells a sender's next nonce as the pool sees it; `None` if the sender has nothing there.
+    pub fn set_next_nonce(&self, sender: Address, nonce: Option<u64>) {
+        let mut nonces = self.nonces_of(&sender).write();
+        match nonce {
+            Some(nonce) => nonces.insert(sender, nonce),
+            None => nonces.remove(&sender),
+        };
+    }
+
+    /// Takes note of what happened.
+    pub fn note(&self, events: &[Event], now: Time) {
+        for event in events {
+            if let Some((hash, reason)) = event.ended() {
+                self.part(&hash).write().remove(&hash);
+                let ended = (reason, now);
+                self.ended.lock().put(hash, ended);
+            }
+            self.note_transaction(event, now);
+            self.note_block(event, now);
+        }
+    }
+
+    fn note_transaction(&self, event: &Event, now: Time) {
+        let update = |hash: &B256, change: &dyn Fn(&mut Pooled)| {
+            if let Some(pooled) = self.part(hash).write().get_mut(hash) {
+                change(pooled);
+            }
+        };
+        match event {
+            Event::Final { hash, .. } => {
+                self.part(hash).write().remove(hash);
+            }
+            Event::Added { hash, pending, .. } => update(hash, &|pooled| pooled.pending = *pending),
+            Event::Promoted { hash, .. } => update(hash, &|pooled| pooled.pending = true),
+            Event::Demoted { hash, .. } => update(hash, &|pooled| pooled.pending = false),
+            Event::Returned { hash, attempts, .. } => update(hash, &|pooled| {
+                pooled.attempts = *attempts;
+                pooled.since = now;
+            }),
+            _ => {}
+        }
+    }
+
+    fn note_block(&self, event: &Event, now: Time) {
+        let first = |time: &mut Option<Time>| *time = time.or(Some(now));
+        let note = |block: &BlockId, change: &dyn Fn(&mut Times)| {
+            change(self.blocks.lock().entry(block.hash, Times::default()));
+        };
+        match event {
+            Event::Sealed { block, .. } => note(block, &|times| first(&mut times.sealed)),
+            Event::Submitted { block, .. } => note(block, &|times| first(&mut times.submitted)),
+            Event::Guaranteed { block, .. } => note(block, &|times| first(&mut times.guaranteed)),
+            Event::Accumulated { block } => note(block, &|times| first(&mut times.accumulated)),
+            Event::Finalized { block } => note(block, &|times| first(&mut times.finalized)),
+            Event::Released { block } => note(block, &|times| first(&mut times.released)),
+            _ => {}
+        }
+    }
+
+    /// A transaction that was accepted and is not final.
+    pub fn get(&self, hash: &B256) -> Option<Pooled> {
+        self.part(hash).read().get(hash).cloned()
+    }
+
+    /// A sender's next nonce, counting what is pooled and in unfinished blocks.
+    pub fn next_nonce(&self, sender: &Address) -> Option<u64> {
+        self.nonces_of(sender).read().get(sender).copied()
+    }
+
+    /// Why a transaction ended, and when, if it is not too long ago.
+    pub fn ended(&self, hash: &B256) -> Option<(Reason, Time)> {
+        self.ended.lock().map.get(hash).cloned()
+    }
+
+    /// When a block got on, if it is not too long ago.
+    pub fn times(&self, block: &B256) -> Times {
+        self.blocks.lock().map.get(block).copied().unwrap_or_default()
+    }
+}

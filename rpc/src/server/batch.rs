@@ -1,0 +1,241 @@
+//! From the text of a request to the text of its answer: one call, or several.
+
+use crate::{
+    Error, Params,
+    api::{Api, Caller, Json, SEND},
+    error,
+};
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{borrow::Cow, sync::Arc};
+
+/// A request as it stands in the text.
+#[derive(Deserialize)]
+struct Call<'a> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+/// Methods that belong to a connection; a WebSocket has them, HTTP does not.
+pub(super) trait Connection: Sync {
+    /// Calls a method; `None` if there is no such method on this connection.
+    fn call<'a>(&'a self, method: &'a str, params: &'a Params) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+}
+
+/// A connection without methods of its own.
+pub(super) struct Plain;
+
+impl Connection for Plain {
+    fn call<'a>(&'a self, method: &'a str, _: &'a Params) -> Option<BoxFuture<'a, Result<Json, Error>>> {
+        let known = ["eth_subscribe", "eth_unsubscribe", "builder_subscribe", "builder_unsubscribe"];
+        let answer = || async { Err(Error::new(error::METHOD_NOT_FOUND, "notifications not supported")) };
+        known.contains(&method).then(|| Box::pin(answer()) as BoxFuture<'a, _>)
+    }
+}
+
+/// How many calls a text contains, before anything is done: one, or as many as a batch has.
+pub(super) enum Requests<'a> {
+    One(&'a str),
+    Batch(Vec<&'a RawValue>),
+}
+
+impl<'a> Requests<'a> {
+    /// Looks at the text; an error is the whole answer.
+    pub(super) fn read(text: &'a [u8], batch_calls_max: usize) -> Result<Self, Error> {
+        let parse = || Error::new(error::PARSE, "parse error");
+        let text = std::str::from_utf8(text).map_err(|_| parse())?.trim_ascii();
+        if !text.starts_with('[') {
+            return Ok(Self::One(text));
+        }
+        let calls = serde_json::from_str::<Vec<&RawValue>>(text).map_err(|_| parse())?;
+        match calls.len() {
+            0 => Err(Error::new(error::INVALID_REQUEST, "empty batch")),
+            many if many > batch_calls_max => Err(Error::new(
+                error::INVALID_REQUEST,
+                format!("batch too large, at most {batch_calls_max} calls"),
+            )),
+            _ => Ok(Self::Batch(calls)),
+        }
+    }
+
+    /// How many calls there are.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Batch(calls) => calls.len(),
+        }
+    }
+
+    /// The answer; nothing if there were only notifications.
+    pub(super) async fn answer(
+        self,
+        api: &Arc<Api>,
+        caller: &Caller,
+        connection: &dyn Connection,
+    ) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(256);
+        match self {
+            Self::One(text) => {
+                let call = read(text);
+                answer_one(api, caller, connection, call, &mut out).await;
+            }
+            Self::Batch(calls) => {
+                let calls = calls.iter().map(|call| read(call.get())).collect::<Vec<_>>();
+                answer_batch(api, caller, connection, calls, &mut out).await;
+            }
+        }
+        Some(out).filter(|out| !out.is_empty())
+    }
+}
+
+type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
+
+fn read(text: &str) -> Parsed<'_> {
+    let invalid = || Error::new(error::INVALID_REQUEST, "invalid request");
+    match serde_json::from_str::<Call<'_>>(text) {
+        Ok(call) if call.jsonrpc.as_deref() != Some("2.0") || call.method.is_none() || !is_id(call.id) => {
+            Err((call.id.filter(|id| is_id(Some(id))), invalid()))
+        }
+        Ok(call) => Ok(call),
+        Err(error) if error.is_data() => Err((None, invalid())),
+        Err(_) => Err((None, Error::new(error::PARSE, "parse error"))),
+    }
+}
+
+/// An id is a string, a number or null.
+fn is_id(id: Option<&RawValue>) -> bool {
+    id.is_none_or(|id| !id.get().starts_with(['{', '[', 't', 'f']))
+}
+
+async fn answer_one(
+    api: &Arc<Api>,
+    caller: &Caller,
+    connection: &dyn Connection,
+    call: Parsed<'_>,
+    out: &mut Vec<u8>,
+) {
+    match call {
+        Ok(call) => {
+            let result = dispatch(api, caller, connection, &call).await;
+            if let Some(id) = call.id {
+                write(out, Some(id), &result);
+            }
+        }
+        Err((id, error)) => write(out, id, &Err(error)),
+    }
+}
+
+async fn dispatch(
+    api: &Arc<Api>,
+    caller: &Caller,
+    connection: &dyn Connection,
+    call: &Call<'_>,
+) -> Result<Json, Error> {
+    let method = call.method.as_deref().unwrap_or_default();
+    let params = Params::new(call.params)?;
+    if let Some(answer) = connection.call(method, &params) {
+        return answer.await;
+    }
+    api.call(method, params, caller).await
+}
+
+/// Calls of a batch are answered one after the other, as a client expects that sends a transaction and then asks for
+/// it. Transactions that stand next to each other are sent together.
+async fn answer_batch(
+    api: &Arc<Api>,
+    caller: &Caller,
+    connection: &dyn Connection,
+    calls: Vec<Parsed<'_>>,
+    out: &mut Vec<u8>,
+) {
+    let is_send = |call: &Parsed<'_>| call.as_ref().is_ok_and(|call| call.method.as_deref() == Some(SEND));
+    let limit = api.config.limits.response_bytes_max;
+    out.push(b'[');
+    let mut calls = calls.into_iter().peekable();
+    while let Some(call) = calls.next() {
+        if out.len() > limit {
+            answer_separated(out, call.as_ref().ok().and_then(|call| call.id), &Err(too_large()));
+            continue;
+        }
+        if !is_send(&call) {
+            let mut one = Vec::new();
+            answer_one(api, caller, connection, call, &mut one).await;
+            append(out, &one);
+            continue;
+        }
+        let mut sends = vec![call];
+        while let Some(next) = calls.next_if(is_send) {
+            sends.push(next);
+        }
+        answer_sends(api, sends, out).await;
+    }
+    match out.len() {
+        1 => out.clear(),
+        _ => out.push(b']'),
+    }
+}
+
+async fn answer_sends(api: &Arc<Api>, calls: Vec<Parsed<'_>>, out: &mut Vec<u8>) {
+    let mut ids = Vec::with_capacity(calls.len());
+    let mut params = Vec::with_capacity(calls.len());
+    for call in calls.into_iter().flatten() {
+        match Params::new(call.params) {
+            Ok(read) => {
+                ids.push(call.id);
+                params.push(read);
+            }
+            Err(error) => answer_separated(out, call.id, &Err(error)),
+        }
+    }
+    let results = api.send_all(params).await;
+    for (id, result) in ids.into_iter().zip(results) {
+        answer_separated(out, id, &result);
+    }
+}
+
+fn too_large() -> Error {
+    Error::new(error::TOO_LARGE, "response too large")
+}
+
+fn append(out: &mut Vec<u8>, answer: &[u8]) {
+    if !answer.is_empty() {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(answer);
+    }
+}
+
+fn answer_separated(out: &mut Vec<u8>, id: Option<&RawValue>, result: &Result<Json, Error>) {
+    if id.is_some() {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        write(out, id, result);
+    }
+}
+
+/// Writes an answer.
+pub(super) fn write(out: &mut Vec<u8>, id: Option<&RawValue>, result: &Result<Json, Error>) {
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.map_or("null", RawValue::get).as_bytes());
+    match result {
+        Ok(json) => {
+            out.extend_from_slice(br#","result":"#);
+            out.extend_from_slice(json.get().as_bytes());
+        }
+        Err(error) => {
+            out.extend_from_slice(br#","error":"#);
+            // An error has a code, a text and JSON: nothing that cannot be written.
+            let _ = serde_json::to_writer(&mut *out, error);
+        }
+    }
+    out.push(b'}');
+}

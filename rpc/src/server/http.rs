@@ -1,0 +1,154 @@
+//! One HTTP request.
+
+use super::{
+    Shared, access,
+    batch::{Plain, Requests, write},
+    websocket,
+};
+use crate::{Error, api::Caller, error};
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+use tokio::sync::mpsc;
+
+/// The body of an answer.
+pub type Body = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// What else the node serves on this port: pages, REST, metrics. Host and connection limits are checked before.
+pub type Routes = Arc<dyn Fn(Request<Incoming>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
+
+/// An answer in plain words.
+pub fn text(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(body(text.into()));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn body(bytes: Bytes) -> Body {
+    Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+}
+
+fn json(status: StatusCode, text: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(body(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn refused(status: StatusCode, error: Error) -> Response<Body> {
+    let mut text = Vec::new();
+    write(&mut text, None, &Err(error));
+    json(status, text)
+}
+
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    upgraded: mpsc::Sender<websocket::Upgraded>,
+) -> Result<Response<Body>, Infallible> {
+    let config = &shared.api.config;
+    if !access::host_allowed(config, request.headers(), request.uri().authority().map(|uri| uri.as_str())) {
+        return Ok(text(StatusCode::FORBIDDEN, "invalid host specified\n"));
+    }
+    let origin = access::allowed_origin(&config.origins, request.headers());
+    let mut response = route(request, peer, &shared, upgraded, origin.is_some()).await;
+    if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
+        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        response.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    Ok(response)
+}
+
+async fn route(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    shared: &Arc<Shared>,
+    upgraded: mpsc::Sender<websocket::Upgraded>,
+    origin_allowed: bool,
+) -> Response<Body> {
+    let at_root = request.uri().path() == "/";
+    if at_root && request.method() == Method::POST {
+        return call(request, peer, shared).await;
+    }
+    if at_root && websocket::is_upgrade(&request) {
+        return websocket::upgrade(request, peer, shared, upgraded, origin_allowed);
+    }
+    if at_root && request.method() == Method::OPTIONS {
+        return preflight(origin_allowed);
+    }
+    match &shared.routes {
+        Some(routes) => routes(request).await,
+        None if at_root && request.method() == Method::GET => {
+            text(StatusCode::OK, "This is Pectin's JSON-RPC. POST a request here, or open a WebSocket.\n")
+        }
+        None if at_root => text(StatusCode::METHOD_NOT_ALLOWED, "only POST, or a WebSocket\n"),
+        None => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+    }
+}
+
+/// What a browser asks before it lets a page send JSON.
+fn preflight(origin_allowed: bool) -> Response<Body> {
+    let mut response = text(StatusCode::NO_CONTENT, "");
+    if origin_allowed {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST"));
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from_static("content-type, authorization"),
+        );
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+    }
+    response
+}
+
+/// A page of another origin can send text without asking, but not JSON; so only JSON is taken.
+fn is_json(request: &Request<Incoming>) -> bool {
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    kind.is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        ["application/json", "application/json-rpc", "application/jsonrequest"]
+            .iter()
+            .any(|json| kind.eq_ignore_ascii_case(json))
+    })
+}
+
+async fn call(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+    if !is_json(&request) {
+        let why = "invalid content type, only application/json is supported\n";
+        return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
+    }
+    let limits = &shared.api.config.limits;
+    let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
+    let body = Limited::new(request.into_body(), limits.body_bytes_max).collect();
+    let bytes = match tokio::time::timeout(limits.idle_timeout, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let why = format!("request body too large, at most {} bytes", limits.body_bytes_max);
+            return refused(StatusCode::PAYLOAD_TOO_LARGE, Error::new(error::INVALID_REQUEST, why));
+        }
+        Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
+        Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n"),
+    };
+    let requests = match Requests::read(&bytes, limits.batch_calls_max) {
+        Ok(requests) => requests,
+        Err(error) => return refused(StatusCode::OK, error),
+    };
+    if !shared.rates.allows(peer.ip(), requests.len()) {
+        let why = Error::new(error::LIMIT, "rate limit exceeded, slow down");
+        return refused(StatusCode::TOO_MANY_REQUESTS, why);
+    }
+    match requests.answer(&shared.api, &caller, &Plain).await {
+        Some(answer) => json(StatusCode::OK, answer),
+        None => json(StatusCode::OK, Vec::new()),
+    }
+}

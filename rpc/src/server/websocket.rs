@@ -1,0 +1,208 @@
+//! A WebSocket: the same calls as over HTTP, several at once, and subscriptions.
+//!
+//! A reader takes messages and starts a task for each; all write into one bounded queue, which a writer empties. A client
+//! that does not read its notifications is cut off, one that sends faster than it is answered waits.
+
+use super::{
+    Body, Shared, access,
+    batch::{Connection, Requests, write},
+    http::text,
+    subscriptions::Subscriptions,
+};
+use crate::{
+    Error, Params,
+    api::{Caller, Json},
+    error,
+};
+use futures_util::{SinkExt, StreamExt, future::BoxFuture};
+use hyper::{
+    Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+    upgrade::OnUpgrade,
+};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use std::{net::SocketAddr, sync::Arc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio_tungstenite::{
+    WebSocketStream,
+    tungstenite::{
+        Message, Utf8Bytes,
+        handshake::derive_accept_key,
+        protocol::{Role, WebSocketConfig},
+    },
+};
+
+/// Messages of one client that are worked on at once.
+const MESSAGES_AT_ONCE_MAX: usize = 32;
+
+/// A connection that becomes a WebSocket once the answer to its request is sent.
+pub(super) struct Upgraded {
+    on: OnUpgrade,
+    peer: SocketAddr,
+    caller: Caller,
+}
+
+pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
+    let names = |name, value: &str| {
+        let found = request.headers().get(name).and_then(|found: &HeaderValue| found.to_str().ok());
+        found.is_some_and(|found| found.split(',').any(|part| part.trim().eq_ignore_ascii_case(value)))
+    };
+    request.method() == hyper::Method::GET
+        && names(header::UPGRADE, "websocket")
+        && names(header::CONNECTION, "upgrade")
+}
+
+/// A browser connects to wherever a page wants, so the page's origin must be allowed; programs have none.
+fn may_connect(request: &Request<Incoming>, origin_allowed: bool) -> bool {
+    let value = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let Some(origin) = value(header::ORIGIN) else { return true };
+    let own = origin.split_once("://").map(|(_, host)| host);
+    origin_allowed || (own.is_some() && own == value(header::HOST))
+}
+
+pub(super) fn upgrade(
+    mut request: Request<Incoming>,
+    peer: SocketAddr,
+    shared: &Shared,
+    upgraded: mpsc::Sender<Upgraded>,
+    origin_allowed: bool,
+) -> Response<Body> {
+    if !may_connect(&request, origin_allowed) {
+        return text(StatusCode::FORBIDDEN, "origin not allowed\n");
+    }
+    let key = request.headers().get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
+    let version = request.headers().get(header::SEC_WEBSOCKET_VERSION).map(HeaderValue::as_bytes);
+    let accept = key.and_then(|key| HeaderValue::from_str(&key).ok());
+    let (Some(accept), Some(b"13")) = (accept, version) else {
+        return text(StatusCode::BAD_REQUEST, "not a WebSocket handshake of version 13\n");
+    };
+    let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
+    let on = hyper::upgrade::on(&mut request);
+    if upgraded.try_send(Upgraded { on, peer, caller }).is_err() {
+        return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
+    }
+    let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
+    let headers = response.headers_mut();
+    headers.clear();
+    headers.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept);
+    response
+}
+
+/// What the tasks of one client share.
+pub(super) struct Client {
+    shared: Arc<Shared>,
+    peer: SocketAddr,
+    caller: Caller,
+    outgoing: mpsc::Sender<Message>,
+    subscriptions: Subscriptions,
+}
+
+/// One message's view of its connection: subscriptions begin once the answer that names them is under way.
+struct OneMessage<'a> {
+    client: &'a Arc<Client>,
+    begin: Mutex<Vec<oneshot::Sender<()>>>,
+}
+
+impl Connection for OneMessage<'_> {
+    fn call<'a>(&'a self, method: &'a str, params: &'a Params) -> Option<BoxFuture<'a, Result<Json, Error>>> {
+        let Client { shared, outgoing, subscriptions, .. } = &**self.client;
+        let result = match method {
+            "eth_subscribe" | "builder_subscribe" => {
+                let (begin, begun) = oneshot::channel();
+                let space = method.split('_').next().unwrap_or_default();
+                let name = subscriptions.start(space, &shared.api, params, outgoing.clone(), begun);
+                name.map(|name| {
+                    self.begin.lock().push(begin);
+                    name
+                })
+            }
+            "eth_unsubscribe" | "builder_unsubscribe" => subscriptions.end(&shared.api, params),
+            _ => return None,
+        };
+        Some(Box::pin(std::future::ready(result)))
+    }
+}
+
+pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
+    let Upgraded { on, peer, caller } = upgraded;
+    let Ok(io) = on.await else { return };
+    let limits = &shared.api.config.limits;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(limits.body_bytes_max))
+        .max_frame_size(Some(limits.body_bytes_max))
+        .read_buffer_size(16 * 1024);
+    let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
+    let (mut sink, mut stream) = socket.split();
+    let (outgoing, mut queue) = mpsc::channel::<Message>(limits.outgoing_messages_max);
+    let idle = limits.idle_timeout;
+    let subscriptions = Subscriptions::new(limits.subscriptions_max);
+    let mut stopped = shared.stopped.clone();
+    let client = Arc::new(Client { shared, peer, caller, outgoing, subscriptions });
+    let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
+    let write = async {
+        loop {
+            let message = match tokio::time::timeout(idle / 2, queue.recv()).await {
+                Ok(Some(message)) => message,
+                Ok(None) => break,
+                Err(_) => Message::Ping(Default::default()),
+            };
+            match tokio::time::timeout(idle, sink.send(message)).await {
+                Ok(Ok(())) => {}
+                _ => break,
+            }
+        }
+        let _ = tokio::time::timeout(idle / 10, sink.close()).await;
+    };
+    let read = async {
+        while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
+            let text = match message {
+                Message::Text(text) => text.into(),
+                Message::Binary(bytes) => bytes,
+                Message::Close(_) => break,
+                _ => continue,
+            };
+            let Ok(turn) = at_once.clone().acquire_owned().await else { break };
+            let client = client.clone();
+            tokio::spawn(async move {
+                client.answer(&text).await;
+                drop(turn);
+            });
+        }
+    };
+    tokio::select! {
+        () = write => {}
+        () = read => {}
+        () = client.subscriptions.cut_off() => {}
+        () = super::until(&mut stopped) => {}
+    }
+    client.subscriptions.end_all();
+}
+
+impl Client {
+    async fn answer(self: &Arc<Self>, text: &[u8]) {
+        let api = &self.shared.api;
+        let refuse = |error: Error| {
+            let mut answer = Vec::new();
+            write(&mut answer, None, &Err(error));
+            answer
+        };
+        let message = OneMessage { client: self, begin: Mutex::default() };
+        let answer = match Requests::read(text, api.config.limits.batch_calls_max) {
+            Err(error) => Some(refuse(error)),
+            Ok(requests) if !self.shared.rates.allows(self.peer.ip(), requests.len()) => {
+                Some(refuse(Error::new(error::LIMIT, "rate limit exceeded, slow down")))
+            }
+            Ok(requests) => requests.answer(api, &self.caller, &message).await,
+        };
+        if let Some(answer) = answer.and_then(|answer| Utf8Bytes::try_from(answer).ok()) {
+            let _ = self.outgoing.send(Message::Text(answer)).await;
+        }
+        for begin in message.begin.into_inner() {
+            let _ = begin.send(());
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The picture that reads are answered from. The node makes a new one after each commit; nobody changes an old one.
+//!
+//! ```text
+//!   archive: 0 ..= finalized      blocks: the last ones in memory, up to latest        pending: the open block
+//!   ───────────────────────┬──────────────┬────────────────────┬──────────────────────┬───────────────
+//!                      finalized        safe                 latest                 pending
+//! ```
+
+use crate::State;
+use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_primitives::{B256, map::B256Map};
+use std::sync::Arc;
+use tokio::sync::{broadcast, watch};
+use types::{BlockId, Event, ReceiptedBlock, Time, Transaction};
+
+/// A sealed block in memory, with the state after it.
+pub struct RecentBlock {
+    /// The block and its receipts.
+    pub block: ReceiptedBlock,
+    /// The state after it.
+    pub state: Arc<dyn State>,
+    /// Where its transactions are.
+    places: B256Map<usize>,
+}
+
+impl RecentBlock {
+    /// Indexes the block's transactions. Made once, when the block is sealed; snapshots share it.
+    pub fn new(block: ReceiptedBlock, state: Arc<dyn State>) -> Arc<Self> {
+        let places = places(block.block.transactions());
+        Arc::new(Self { block, state, places })
+    }
+
+    /// Number and hash.
+    pub const fn id(&self) -> BlockId {
+        self.block.block.id()
+    }
+
+    /// The header.
+    pub fn header(&self) -> &Header {
+        self.block.block.header()
+    }
+
+    /// The place of a transaction in this block.
+    pub fn place(&self, hash: &B256) -> Option<usize> {
+        self.places.get(hash).copied()
+    }
+}
+
+/// The block that still takes transactions.
+pub struct PendingBlock {
+    /// Its header so far. Roots, bloom and gas need not be there yet.
+    pub header: Header,
+    /// What was executed into it.
+    pub transactions: Arc<[Transaction]>,
+    /// One per transaction.
+    pub receipts: Arc<[ReceiptEnvelope]>,
+    /// The state after them.
+    pub state: Arc<dyn State>,
+}
+
+fn places(transactions: &[Transaction]) -> B256Map<usize> {
+    transactions.iter().enumerate().map(|(index, tx)| (tx.hash(), index)).collect()
+}
+
+/// What the tags mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tags {
+    /// The newest block that the service applied.
+    pub safe: BlockId,
+    /// The newest block that is applied in a final block of JAM.
+    pub finalized: BlockId,
+}
+
+/// Whether the node does its work, for those who watch it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Health {
+    /// The operator paused sealing.
+    pub paused: bool,
+    /// Why building stopped, if it did.
+    pub halted: Option<String>,
+    /// Connected validators.
+    pub peers: usize,
+    /// The slot of JAM's best block.
+    pub best_slot: Option<u32>,
+    /// The slot of JAM's final block.
+    pub final_slot: Option<u32>,
+    /// Whether the node still catches up with JAM.
+    pub syncing: bool,
+}
+
+/// The node at one moment.
+pub struct Snapshot {
+    /// Sealed blocks in memory without a gap, oldest first; the last is `latest`. At least one, at least all that are
+    /// not in the archive, and as many as states are kept.
+    blocks: Vec<Arc<RecentBlock>>,
+    by_hash: B256Map<usize>,
+    /// What the tags mean.
+    pub tags: Tags,
+    /// The open block; without one `pending` shows an empty block on `latest`.
+    pub pending: Option<Arc<PendingBlock>>,
+    /// The queue.
+    pub queue: Arc<queue::Snapshot>,
+    /// The pool in numbers.
+    pub pool: txpool::Stats,
+    /// What a transaction must fulfil to be recovered.
+    pub rules: txpool::Rules,
+    /// Whether the node does its work.
+    pub health: Health,
+}
+
+/// Why there is no snapshot of these blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// There is always a block: the genesis at least.
+    #[error("a snapshot has at least one block")]
+    Empty,
+    /// The blocks do not follow each other.
+    #[error("block {0} does not follow the one before")]
+    Gap(BlockId),
+}
+
+/// What a [`Snapshot`] is made of, apart from its blocks.
+#[derive(Clone)]
+pub struct Parts {
+    /// What the tags mean.
+    pub tags: Tags,
+    /// The open block.
+    pub pending: Option<Arc<PendingBlock>>,
+    /// The queue.
+    pub queue: Arc<queue::Snapshot>,
+    /// The pool in numbers.
+    pub pool: txpool::Stats,
+    /// What a transaction must fulfil to be recovered.
+    pub rules: txpool::Rules,
+    /// Whether the node does its work.
+    pub health: Health,
+}
+
+impl Snapshot {
+    /// A picture of these blocks, oldest first.
+    pub fn new(blocks: Vec<Arc<RecentBlock>>, parts: Parts) -> Result<Self, SnapshotError> {
+        if blocks.is_empty() {
+            return Err(SnapshotError::Empty);
+        }
+        let gap = blocks.windows(2).find(|pair| pair[1].block.block.parent_id() != Some(pair[0].id()));
+        if let Some(pair) = gap {
+            return Err(SnapshotError::Gap(pair[1].id()));
+        }
+        let by_hash = blocks.iter().enumerate().map(|(index, block)| (block.id().hash, index)).collect();
+        let Parts { tags, pending, queue, pool, rules, health } = parts;
+        Ok(Self { blocks, by_hash, tags, pending, queue, pool, rules, health })
+    }
+
+    /// The newest sealed block.
+    pub fn latest(&self) -> &Arc<RecentBlock> {
+        &self.blocks[self.blocks.len() - 1]
+    }
+
+    /// The blocks in memory, oldest first.
+    pub fn blocks(&self) -> &[Arc<RecentBlock>] {
+        &self.blocks
+    }
+
+    /// A block in memory, by number.
+    pub fn by_number(&self, number: u64) -> Option<&Arc<RecentBlock>> {
+        let first = self.blocks[0].id().number;
+        self.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// A block in memory, by hash.
+    pub fn by_hash(&self, hash: &B256) -> Option<&Arc<RecentBlock>> {
+        self.by_hash.get(hash).map(|index| &self.blocks[*index])
+    }
+
+    /// The block in memory that holds a transaction, and its place there.
+    pub fn transaction(&self, hash: &B256) -> Option<(&Arc<RecentBlock>, usize)> {
+        self.blocks.iter().rev().find_map(|block| Some((block, block.place(hash)?)))
+    }
+}
+
+/// Where the node publishes what there is and what happens; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    snapshots: watch::Sender<Arc<Snapshot>>,
+    events: broadcast::Sender<Happened>,
+}
+
+/// What happened at one moment, in order.
+#[derive(Clone, Debug)]
+pub struct Happened {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub events: Arc<[Event]>,
+}
+
+/// How many [`Happened`] a slow reader may be behind before it loses some.
+const EVENTS_KEPT: usize = 4096;
+
+impl Feed {
+    /// A feed that begins with this picture.
+    pub fn new(first: Snapshot) -> Self {
+        Self { snapshots: watch::channel(Arc::new(first)).0, events: broadcast::channel(EVENTS_KEPT).0 }
+    }
+
+    /// Swaps the picture. The caller has committed what it shows.
+    pub fn publish(&self, snapshot: Snapshot) {
+        self.snapshots.send_replace(Arc::new(snapshot));
+    }
+
+    /// Tells what happened, after the picture that shows it.
+    pub fn tell(&self, at: Time, events: impl Into<Arc<[Event]>>) {
+        let events = events.into();
+        if !events.is_empty() {
+            // Nobody listens: nobody is told.
+            let _ = self.events.send(Happened { at, events });
+        }
+    }
+
+    /// The picture now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshots.borrow().clone()
+    }
+
+    /// Follows the pictures; some may be skipped.
+    pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.snapshots.subscribe()
+    }
+
+    /// Follows what happens; a reader that is too slow loses the oldest, and is told so.
+    pub fn listen(&self) -> broadcast::Receiver<Happened> {
+        self.events.subscribe()
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("latest", &self.latest().id()).field("tags", &self.tags).finish()
+    }
+}

@@ -1,0 +1,90 @@
+//! An event, and the open block as subscribers see it.
+
+use super::HeaderView;
+use crate::PendingBlock;
+use alloy_primitives::{B256, U64};
+use serde::Serialize;
+use serde_json::{Value, json};
+use types::{BlockId, Event};
+
+/// The open block: its header so far, and the hashes of what is in it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PendingView<'a> {
+    #[serde(flatten)]
+    header: HeaderView<'a>,
+    transactions: Vec<B256>,
+}
+
+impl<'a> PendingView<'a> {
+    pub(crate) fn new(pending: &'a PendingBlock) -> Self {
+        let transactions = pending.transactions.iter().map(types::Transaction::hash).collect();
+        Self { header: HeaderView::new(&pending.header, None), transactions }
+    }
+}
+
+fn id(block: &BlockId) -> Value {
+    json!({ "number": U64::from(block.number), "hash": block.hash })
+}
+
+/// An event with its name, what it is about, and the line that the log has.
+pub(crate) fn event(event: &Event) -> Value {
+    let (name, mut value) = named(event);
+    value["kind"] = json!(name);
+    value["line"] = json!(event.to_string());
+    value
+}
+
+fn named(event: &Event) -> (&'static str, Value) {
+    match event {
+        Event::Added { hash, sender, pending } => {
+            ("added", json!({ "transaction": hash, "sender": sender, "pending": pending }))
+        }
+        Event::Promoted { hash, sender } => ("promoted", json!({ "transaction": hash, "sender": sender })),
+        Event::Demoted { hash, sender } => ("demoted", json!({ "transaction": hash, "sender": sender })),
+        Event::Replaced { hash, sender, by } => {
+            ("replaced", json!({ "transaction": hash, "sender": sender, "by": by }))
+        }
+        Event::Evicted { hash, sender } => ("evicted", json!({ "transaction": hash, "sender": sender })),
+        Event::Expired { hash, sender } => ("expired", json!({ "transaction": hash, "sender": sender })),
+        Event::Bundled { hash, block } => ("bundled", json!({ "transaction": hash, "block": id(block) })),
+        Event::Returned { hash, sender, attempts } => {
+            ("returned", json!({ "transaction": hash, "sender": sender, "attempts": attempts }))
+        }
+        Event::Final { hash, block } => ("final", json!({ "transaction": hash, "block": id(block) })),
+        Event::Dropped { hash, sender, reason } => {
+            ("dropped", json!({ "transaction": hash, "sender": sender, "reason": reason.to_string() }))
+        }
+        other => of_block(other),
+    }
+}
+
+fn of_block(event: &Event) -> (&'static str, Value) {
+    match event {
+        Event::Sealed { block, transactions } => {
+            ("sealed", json!({ "block": id(block), "transactions": transactions }))
+        }
+        Event::Window { queued, inflight, submitted, can_submit } => (
+            "window",
+            json!({ "queued": queued, "inflight": inflight, "submitted": submitted, "canSubmit": can_submit }),
+        ),
+        Event::Submitted { block, version, core } => {
+            ("submitted", json!({ "block": id(block), "version": version, "core": core }))
+        }
+        Event::Guaranteed { block, version } => {
+            ("guaranteed", json!({ "block": id(block), "version": version }))
+        }
+        Event::DuplicateGuarantee { block } => ("duplicateGuarantee", json!({ "block": id(block) })),
+        Event::Accumulated { block } => ("accumulated", json!({ "block": id(block) })),
+        Event::Finalized { block } => ("finalized", json!({ "block": id(block) })),
+        Event::GuaranteeTimeout { block, version } => {
+            ("guaranteeTimeout", json!({ "block": id(block), "version": version }))
+        }
+        Event::AnchorStale { block } => ("anchorStale", json!({ "block": id(block) })),
+        Event::Requeued { block, version } => ("requeued", json!({ "block": id(block), "version": version })),
+        Event::Abandoned { block } => ("abandoned", json!({ "block": id(block) })),
+        Event::Released { block } => ("released", json!({ "block": id(block) })),
+        Event::ForeignHead { head } => ("foreignHead", json!({ "block": id(head) })),
+        _ => ("other", json!({})),
+    }
+}
