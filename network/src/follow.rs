@@ -15,7 +15,7 @@ mod task;
 
 use crate::{
     connection::Connection,
-    message::{Announcement, BlockId, Handshake},
+    message::{Announcement, Handshake},
     service::{Caller, Note, Service},
 };
 use async_trait::async_trait;
@@ -277,9 +277,12 @@ impl Follow {
 
     /// What we tell peers from now on: the finalized block and the best one of a follower.
     pub fn tell(&self, follower: &Follower) {
-        let id = |block: jam::follow::BlockRef| BlockId { hash: block.hash, slot: block.slot };
-        let (finalized, best) = (id(follower.finalized()), id(follower.view().head()));
-        *self.feed.status() = Handshake { finalized, leaves: vec![best] };
+        self.set_status(Handshake::of(follower));
+    }
+
+    /// What we tell peers from now on.
+    pub fn set_status(&self, status: Handshake) {
+        *self.feed.status() = status;
     }
 
     /// What a peer sent was a lie: counts against it.

@@ -13,3 +13,4 @@
 
 pub mod accounts;
 pub mod driver;
+pub mod runtime;

@@ -63,6 +63,11 @@ impl ServiceTracker {
         ServiceView { best, finalized: Arc::clone(&self.finalized) }
     }
 
+    /// The state after a block, if it is known and not below the finalized one.
+    pub fn at(&self, block: HeaderHash) -> Option<&ServiceState> {
+        self.states.get(&block).map(|state| &**state)
+    }
+
     fn state_at(&mut self, follower: &Follower, block: HeaderHash) -> Arc<ServiceState> {
         let mut path = Vec::new();
         let mut here = block;

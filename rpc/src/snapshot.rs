@@ -20,14 +20,19 @@ pub struct RecentBlock {
     /// The state after it.
     pub state: Arc<dyn State>,
     /// Where its transactions are.
-    places: B256Map<usize>,
+    places: Arc<B256Map<usize>>,
 }
 
 impl RecentBlock {
     /// Indexes the block's transactions. Made once, when the block is sealed; snapshots share it.
     pub fn new(block: ReceiptedBlock, state: Arc<dyn State>) -> Arc<Self> {
-        let places = places(block.block.transactions());
+        let places = Arc::new(places(block.block.transactions()));
         Arc::new(Self { block, state, places })
+    }
+
+    /// The same block with its state over another base.
+    pub fn with_state(&self, state: Arc<dyn State>) -> Arc<Self> {
+        Arc::new(Self { block: self.block.clone(), state, places: Arc::clone(&self.places) })
     }
 
     /// Number and hash.

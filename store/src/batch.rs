@@ -90,6 +90,11 @@ impl Batch {
         self.entries.len()
     }
 
+    /// Takes all that another batch has, behind what there is: several steps become durable at once.
+    pub fn append(&mut self, other: &mut Self) {
+        self.entries.append(&mut other.entries);
+    }
+
     /// The pool accepted a transaction.
     pub fn accepted(&mut self, tx: &Transaction, at: Time) {
         self.entries.push(Entry::Accepted { tx: tx.clone(), at });

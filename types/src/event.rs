@@ -174,6 +174,18 @@ pub enum Event {
         /// The block.
         block: BlockId,
     },
+    /// The service's storage on the chain is not what the followed reports come to: this node or the network is wrong.
+    ServiceDiffers {
+        /// The head on the chain.
+        chain: BlockId,
+        /// The head that was expected.
+        ours: BlockId,
+    },
+    /// The service's storage on the chain cannot be read.
+    ServiceUnreadable {
+        /// Why.
+        why: String,
+    },
     /// The service's head was not built here. Building stops.
     ForeignHead {
         /// The head.
@@ -219,6 +231,10 @@ impl fmt::Display for Event {
             Self::Finalized { block } => queue_line(f, "Marked finalized", block),
             Self::Abandoned { block } => queue_line(f, "Abandoned", block),
             Self::Released { block } => queue_line(f, "Released", block),
+            Self::ServiceDiffers { chain, ours } => {
+                write!(f, "Service: The chain says that the head is {chain}, the followed reports come to {ours}")
+            }
+            Self::ServiceUnreadable { why } => write!(f, "Service: The storage cannot be read: {why}"),
             Self::ForeignHead { head } => {
                 write!(f, "Queue: The service's head {head} was not built here; building stops")
             }

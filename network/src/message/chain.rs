@@ -49,6 +49,14 @@ pub struct Handshake {
     pub leaves: Vec<BlockId>,
 }
 
+impl Handshake {
+    /// What a follower would say: its finalized block, and its best one.
+    pub fn of(follower: &jam::follow::Follower) -> Self {
+        let id = |block: jam::follow::BlockRef| BlockId { hash: block.hash, slot: block.slot };
+        Self { finalized: id(follower.finalized()), leaves: vec![id(follower.view().head())] }
+    }
+}
+
 impl Payload for Handshake {
     fn write(&self) -> Vec<Message> {
         one(&(self.finalized, self.leaves.clone()))

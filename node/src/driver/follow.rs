@@ -1,10 +1,14 @@
 //! The JAM chain comes in.
 
 use super::{Broken, Driver};
-use jam::{Block, Ed25519Key, HeaderHash, state::RecentBlocks};
+use jam::{
+    Block, Ed25519Key, HeaderHash, codec::Bytes, spec::StateKey, state::RecentBlocks,
+};
 use queue::ChainInput;
+use service::accumulate::ServiceState;
+use std::collections::BTreeMap;
 use store::Base;
-use types::Time;
+use types::{Event, Time};
 
 /// Clocks of honest nodes differ by less than this many slots.
 const CLOCK_SLOTS: u32 = 1;
@@ -24,10 +28,32 @@ impl Driver {
         self.update.merge(update);
     }
 
-    /// Takes the recent history from a block's state, which was proved.
-    pub fn learn(&mut self, recent: &RecentBlocks) {
+    /// Takes a part of the state after a block, which was proved: the recent history, and our service's storage, which
+    /// must be what folding the reports gave.
+    pub fn learn(
+        &mut self,
+        header: HeaderHash,
+        recent: &RecentBlocks,
+        entries: &BTreeMap<StateKey, Bytes>,
+    ) {
         self.follower.learn_roots(recent);
         self.update.best_moved = true;
+        let read = |key: &StateKey| entries.get(key).map(|value| &value[..]);
+        let told = ServiceState::from_storage(self.bundler.config.service, read);
+        let folded = self.tracker.at(header);
+        match (told, folded) {
+            (Ok(told), Some(folded)) if told != *folded => {
+                let (chain, ours) = (told.head(), folded.head());
+                self.tell(Event::ServiceDiffers { chain, ours });
+            }
+            (Err(why), Some(_)) => self.tell(Event::ServiceUnreadable { why: why.to_string() }),
+            _ => {}
+        }
+    }
+
+    /// The keys of our service's storage.
+    pub fn service_keys(&self) -> Vec<StateKey> {
+        self.service.finalized.storage(self.bundler.config.service).into_iter().map(|(key, _)| key).collect()
     }
 
     /// Nobody has a block that is wanted.

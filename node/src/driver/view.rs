@@ -4,11 +4,7 @@
 //! twenty times a second, since to show the open block is to copy it.
 
 use super::{Broken, Driver, EvmCodes, EvmLayer};
-use alloy_primitives::{Address, B256, Bytes, U256};
-use parking_lot::Mutex;
-use revm::{Database, state::AccountInfo};
-use rpc::{Health, LayerState, Parts, PendingBlock, Proof, RecentBlock, Snapshot, State, StateError, Tags};
-use state::evm::BlockState;
+use rpc::{Health, LayerState, OpenState, Parts, PendingBlock, RecentBlock, Snapshot, State, Tags};
 use std::{collections::BTreeMap, sync::Arc};
 use types::{BlockId, Duration, ReceiptedBlock, Time};
 
@@ -94,11 +90,16 @@ impl Driver {
 
     /// Makes a picture, if it is time for one.
     pub(super) fn show(&mut self) -> Result<(), Broken> {
-        if !self.view.is_stale && self.show_due().is_none_or(|due| due > self.now) {
-            return Ok(());
+        if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now) {
+            self.output.news.snapshot = Some(self.picture()?);
         }
+        Ok(())
+    }
+
+    /// What there is now.
+    pub fn picture(&mut self) -> Result<Snapshot, Broken> {
         self.follow_blocks();
-        self.show_open();
+        self.show_open()?;
         let finalized = self.chain.final_id();
         let blocks = self.view.blocks.values().cloned().collect::<Vec<_>>();
         let parts = Parts {
@@ -110,11 +111,10 @@ impl Driver {
             health: self.health(),
         };
         let snapshot = Snapshot::new(blocks, parts).map_err(|why| Broken::State(why.to_string()))?;
-        self.output.news.snapshot = Some(snapshot);
         self.view.is_stale = false;
         self.view.pool_moved = false;
         self.view.shown_at = Some(self.now);
-        Ok(())
+        Ok(snapshot)
     }
 
     /// Brings the shown blocks in line with the chain.
@@ -132,20 +132,24 @@ impl Driver {
         }
     }
 
-    fn show_open(&mut self) {
+    fn show_open(&mut self) -> Result<(), Broken> {
         let version = self.open_version();
         if version == self.view.pending_of {
-            return;
+            return Ok(());
         }
         self.view.pending_of = version;
-        self.view.pending = self.open.as_ref().map(|open| {
-            Arc::new(PendingBlock {
+        self.view.pending = None;
+        if let Some(open) = &self.open {
+            let changes = open.block.state().changes().map_err(|why| Broken::State(why.to_string()))?;
+            let layer = self.chain.newest_state()?.clone();
+            self.view.pending = Some(Arc::new(PendingBlock {
                 header: open.block.header().clone(),
                 transactions: open.block.transactions().into(),
                 receipts: open.block.receipts().into(),
-                state: Arc::new(OpenState(Mutex::new(open.block.state()))),
-            })
-        });
+                state: Arc::new(OpenState::new(layer, self.chain.codes().clone(), changes)),
+            }));
+        }
+        Ok(())
     }
 
     /// The newest of our blocks that the service applied.
@@ -172,34 +176,4 @@ impl Driver {
 
 fn layer_state(layer: &EvmLayer, codes: &EvmCodes) -> Arc<dyn State> {
     Arc::new(LayerState::new(layer.clone(), codes.clone()))
-}
-
-/// The state of the open block: a copy of what the builder has.
-#[derive(Debug)]
-struct OpenState(Mutex<BlockState<EvmLayer, EvmCodes>>);
-
-fn unreadable(why: impl std::fmt::Display) -> StateError {
-    StateError(why.to_string())
-}
-
-impl State for OpenState {
-    fn account(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
-        self.0.lock().basic(address).map_err(unreadable)
-    }
-
-    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
-        self.0.lock().storage(address, slot).map_err(unreadable)
-    }
-
-    fn code(&self, hash: B256) -> Result<Bytes, StateError> {
-        self.0.lock().code_by_hash(hash).map(|code| code.original_bytes()).map_err(unreadable)
-    }
-
-    fn block_hash(&self, number: u64) -> Result<B256, StateError> {
-        self.0.lock().block_hash(number).map_err(unreadable)
-    }
-
-    fn proof(&self, _address: Address, _slots: &[U256]) -> Result<Proof, StateError> {
-        Err(StateError("the open block has no root yet; ask for the proof of a sealed one".to_owned()))
-    }
 }

@@ -2,10 +2,13 @@
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
-use jam::{Block, Ed25519Key, HeaderHash, PackageHash, state::RecentBlocks};
+use jam::{
+    Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks,
+};
 use queue::Sent;
 use rpc::{Order, OrderError};
 use std::{
+    collections::BTreeMap,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender},
     time::Duration,
 };
@@ -29,8 +32,15 @@ pub(crate) enum Command {
     Block(Box<Block>),
     /// A validator calls a block final.
     Final(Ed25519Key, HeaderHash, u32),
-    /// The recent history in a proved state.
-    Recent(Box<RecentBlocks>),
+    /// A proved part of a state.
+    State {
+        /// The block after which it is.
+        header: HeaderHash,
+        /// The recent history in it.
+        recent: Box<RecentBlocks>,
+        /// All of it.
+        entries: BTreeMap<StateKey, Bytes>,
+    },
     /// Nobody has this block.
     Unavailable(HeaderHash),
     /// How a submission ended.
@@ -47,22 +57,21 @@ pub(crate) enum Command {
     Stop,
 }
 
-/// Where time comes from, and where blocks that are missing can be asked for.
+/// Where time comes from, and who hears what the driver has come to.
 pub(crate) trait World {
     /// The time now.
     fn now(&self) -> Time;
-    /// Blocks are missing.
-    fn want(&mut self, blocks: Vec<HeaderHash>);
+    /// The driver has taken a step.
+    fn stepped(&mut self, driver: &Driver);
 }
 
-/// Drives until it is told to stop, or cannot go on. Gives the driver back for a last look.
+/// Drives until it is told to stop, or cannot go on.
 pub(crate) fn run(
-    mut driver: Driver,
+    driver: &mut Driver,
     commands: &Receiver<Command>,
     outputs: &SyncSender<Output>,
     world: &mut impl World,
-) -> Result<Driver, Broken> {
-    let mut wanted = Vec::new();
+) -> Result<(), Broken> {
     loop {
         let due = driver.poll_timeout().map_or(REST_MAX, |due| due.since(world.now())).min(REST_MAX);
         let mut stop = false;
@@ -70,7 +79,7 @@ pub(crate) fn run(
             Ok(first) => {
                 let more = commands.try_iter().take(COMMANDS_MAX);
                 for command in std::iter::once(first).chain(more) {
-                    stop |= handle(&mut driver, command, world.now())?;
+                    stop |= handle(driver, command, world.now())?;
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -80,13 +89,9 @@ pub(crate) fn run(
         if !output.is_empty() && outputs.send(output).is_err() {
             stop = true;
         }
-        let now_wanted = driver.wanted();
-        if now_wanted != wanted {
-            wanted = now_wanted;
-            world.want(wanted.clone());
-        }
+        world.stepped(driver);
         if stop {
-            return Ok(driver);
+            return Ok(());
         }
     }
 }
@@ -97,7 +102,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
         Command::Submit(txs, answer) => driver.submit(txs, answer, now)?,
         Command::Block(block) => driver.import(*block, now),
         Command::Final(validator, hash, slot) => driver.final_word(validator, hash, slot),
-        Command::Recent(recent) => driver.learn(&recent),
+        Command::State { header, recent, entries } => driver.learn(header, &recent, &entries),
         Command::Unavailable(hash) => driver.unavailable(hash),
         Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
         Command::Rebase(base) => driver.rebase(&base),

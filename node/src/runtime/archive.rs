@@ -1,0 +1,61 @@
+//! Final blocks for RPC, from the store.
+
+use rpc::{Archive, ArchiveError, LogEntry, LogFilter, Place};
+use std::ops::RangeInclusive;
+use store::{Reader, Store, StoreError};
+use types::ReceiptedBlock;
+
+/// The store as RPC reads it. Each question is asked of the newest commit.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreArchive(pub(crate) Store);
+
+fn failed(why: StoreError) -> ArchiveError {
+    ArchiveError(Box::new(why))
+}
+
+impl StoreArchive {
+    fn reader(&self) -> Result<Reader, ArchiveError> {
+        self.0.reader().map_err(failed)
+    }
+}
+
+impl Archive for StoreArchive {
+    fn block(&self, number: u64) -> Result<Option<ReceiptedBlock>, ArchiveError> {
+        let reader = self.reader()?;
+        if number > reader.finalized().number {
+            return Ok(None);
+        }
+        reader.receipted(number).map_err(failed)
+    }
+
+    fn number(&self, hash: &alloy_primitives::B256) -> Result<Option<u64>, ArchiveError> {
+        self.reader()?.number(hash).map_err(failed)
+    }
+
+    fn place(&self, hash: &alloy_primitives::B256) -> Result<Option<Place>, ArchiveError> {
+        let place = self.reader()?.place(hash).map_err(failed)?;
+        Ok(place.map(|(number, index)| Place { number, index: index as usize }))
+    }
+
+    fn logs(
+        &self,
+        blocks: RangeInclusive<u64>,
+        filter: &LogFilter,
+        limit: usize,
+    ) -> Result<Vec<LogEntry>, ArchiveError> {
+        let filter = store::LogFilter { addresses: filter.addresses.clone(), topics: filter.topics.clone() };
+        let found = self.reader()?.logs(blocks, &filter, limit).map_err(failed)?;
+        Ok(found.into_iter().map(entry).collect())
+    }
+}
+
+fn entry(found: store::FoundLog) -> LogEntry {
+    LogEntry {
+        log: found.log,
+        block: found.block,
+        timestamp: found.timestamp,
+        transaction: found.tx_hash,
+        transaction_index: found.tx_index as usize,
+        log_index: found.log_index as usize,
+    }
+}

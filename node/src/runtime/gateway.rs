@@ -1,0 +1,66 @@
+//! The driver as RPC sees it: messages to its thread.
+
+use super::{driving::Command, writer::WriterHealth};
+use crate::driver::Answer;
+use alloy_primitives::{Address, B256};
+use futures_util::{FutureExt, future::BoxFuture};
+use rpc::{Order, OrderError, SubmitError};
+use std::sync::mpsc::Sender;
+use tokio::sync::oneshot;
+use txpool::SenderContent;
+use types::Transaction;
+
+/// Sends commands to the driver's thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Gateway {
+    pub(crate) commands: Sender<Command>,
+    pub(crate) health: WriterHealth,
+}
+
+const STOPPED: &str = "it is shutting down";
+
+impl Gateway {
+    fn unavailable<T: Clone>(count: usize, why: &str) -> Vec<Result<T, SubmitError>> {
+        vec![Err(SubmitError::Unavailable(why.to_owned())); count]
+    }
+}
+
+impl rpc::Driver for Gateway {
+    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
+        let count = transactions.len();
+        async move {
+            if let Some(trouble) = self.health.trouble() {
+                return Self::unavailable(count, &trouble);
+            }
+            let (sender, answer) = oneshot::channel();
+            // Whoever asked may be gone by then.
+            let tell = Answer::new(move |results| drop(sender.send(results)));
+            if self.commands.send(Command::Submit(transactions, tell)).is_err() {
+                return Self::unavailable(count, STOPPED);
+            }
+            match answer.await {
+                Ok(results) => results.into_iter().map(|result| result.map_err(SubmitError::from)).collect(),
+                Err(_) => Self::unavailable(count, STOPPED),
+            }
+        }
+        .boxed()
+    }
+
+    fn content(&self, sender: Option<Address>) -> BoxFuture<'_, Vec<SenderContent>> {
+        async move {
+            let (answer, content) = oneshot::channel();
+            drop(self.commands.send(Command::Content(sender, answer)));
+            content.await.unwrap_or_default()
+        }
+        .boxed()
+    }
+
+    fn order(&self, order: Order) -> BoxFuture<'_, Result<u64, OrderError>> {
+        async move {
+            let (answer, done) = oneshot::channel();
+            drop(self.commands.send(Command::Order(order, answer)));
+            done.await.unwrap_or_else(|_| Err(OrderError(STOPPED.to_owned())))
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,297 @@
+//! A running node: the driver's thread, the journal's thread, the network and the RPC server.
+
+mod archive;
+mod chain;
+mod clock;
+mod driving;
+mod gateway;
+mod publish;
+mod writer;
+
+pub use rpc::Config as RpcConfig;
+
+use crate::driver::{Broken, Driver, Output, StartError, Started};
+use archive::StoreArchive;
+use clock::WallClock;
+use driving::Command;
+use gateway::Gateway;
+use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
+use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
+use publish::{Publisher, Wishes};
+use rpc::{Api, Feed, PoolIndex, Server, Snapshot, Sources};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, mpsc},
+    thread::JoinHandle,
+    time::Duration,
+};
+use store::{Store, StoreError};
+use tokio::{net::TcpListener, sync::oneshot};
+use types::BlockId;
+use writer::WriterHealth;
+
+/// Outputs that may wait for the disk; then the driver waits.
+const OUTPUTS_MAX: usize = 64;
+
+/// How long a node that shuts down waits for its journal.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a node is made of.
+#[derive(Debug)]
+pub struct Config {
+    /// What the driver starts with.
+    pub driver: Started,
+    /// The first EVM block.
+    pub genesis: BlockId,
+    /// The hash of JAM's first header.
+    pub jam_genesis: HeaderHash,
+    /// Our key on the network.
+    pub network_key: Ed25519Secret,
+    /// Where to take connections from validators.
+    pub p2p: SocketAddr,
+    /// Validators to connect to.
+    pub peers: Vec<Bootnode>,
+    /// Where to serve RPC.
+    pub http: SocketAddr,
+    /// Who may use RPC, and how much.
+    pub rpc: RpcConfig,
+    /// What `web3_clientVersion` says.
+    pub version: String,
+}
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The RPC port cannot be had.
+    #[error("RPC cannot be served on {addr}: {why}; is another program using the port? --http-port takes another one")]
+    Http {
+        /// The address.
+        addr: SocketAddr,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// The network port cannot be had.
+    #[error("the network port {addr} cannot be used: {why}; --p2p-port takes another one")]
+    P2p {
+        /// The address.
+        addr: SocketAddr,
+        /// What the system said.
+        why: String,
+    },
+    /// The driver does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A thread cannot be started.
+    #[error("no thread can be started: {0}")]
+    Thread(io::Error),
+}
+
+/// Why a running node ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// The driver cannot go on.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+    /// The store cannot go on.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A thread is gone without a word.
+    #[error("the node's {0} thread has ended")]
+    Thread(&'static str),
+}
+
+/// What is left when a node stops: all of it is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// Transactions in the pool.
+    pub pooled: usize,
+    /// Sealed blocks that are not final.
+    pub unfinished: usize,
+    /// Of these, bundles that wait to be submitted.
+    pub queued: usize,
+}
+
+/// What the driver has to show when it has started.
+struct First {
+    handshake: Handshake,
+    snapshot: Snapshot,
+}
+
+/// Starts the driver, and lets it take its first step.
+fn begin(
+    started: Started,
+    store: &Store,
+    clock: &WallClock,
+    outputs: &mpsc::SyncSender<Output>,
+) -> Result<(Driver, First), StartError> {
+    let mut driver = Driver::start(started, store, clock.now(), |values| {
+        tracing::debug!("reading the state: {values} values so far");
+    })?;
+    let output = driver.step(clock.now())?;
+    let first = First { handshake: Handshake::of(driver.follower()), snapshot: driver.picture()? };
+    drop(outputs.send(output));
+    Ok((driver, first))
+}
+
+/// A running node.
+pub struct Node {
+    commands: mpsc::Sender<Command>,
+    endpoint: Endpoint,
+    peers: Peers,
+    server: Server,
+    feed: Feed,
+    driver: JoinHandle<Option<Left>>,
+    writer: JoinHandle<()>,
+    ended: oneshot::Receiver<Ended>,
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("http", &self.server.address()).finish()
+    }
+}
+
+impl Node {
+    /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
+    pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
+        let Config { driver: started, http, p2p, .. } = &config;
+        let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
+        let params = started.bundler.params;
+        let clock = WallClock::default();
+        let (slots, evm) = (started.clock, started.bundler.config);
+        let (commands, orders) = mpsc::channel();
+        let (outputs, written) = mpsc::sync_channel(OUTPUTS_MAX);
+        let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
+        let (end, ended) = oneshot::channel();
+        let end = Arc::new(parking_lot::Mutex::new(Some(end)));
+
+        // The driver never leaves its thread; the first picture is made before anybody can look.
+        let (ready, is_ready) = oneshot::channel();
+        let driver = {
+            let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
+            spawn("pectin-driver", move || {
+                let mut driver = match begin(started, &store, &clock, &outputs) {
+                    Ok((driver, first)) => {
+                        drop(ready.send(Ok(first)));
+                        driver
+                    }
+                    Err(why) => {
+                        drop(ready.send(Err(why)));
+                        return None;
+                    }
+                };
+                let mut world = Wishes::new(clock, wishes, slots);
+                match driving::run(&mut driver, &orders, &outputs, &mut world) {
+                    Ok(()) => Some(left(&driver)),
+                    Err(why) => {
+                        tell(&end, Some(Ended::Broken(why)));
+                        None
+                    }
+                }
+            })?
+        };
+        let first = is_ready.await.unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
+
+        let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
+        let network = network::Config {
+            secret: config.network_key.clone(),
+            genesis: config.jam_genesis,
+            params,
+            role: network::Role::Builder,
+            listen: Some(*p2p),
+            limits: network::Limits::default(),
+        };
+        let endpoint = Endpoint::bind(&network, heard)
+            .map_err(|why| NodeError::P2p { addr: *p2p, why: why.to_string() })?;
+        let mut peers = Peers::new(endpoint.clone(), clock.now().as_millis());
+        peers.set(config.peers.iter().copied());
+        tokio::spawn(chain::relay(follow, wished, commands.clone(), params));
+
+        let (feed, index) = (Feed::new(first.snapshot), Arc::new(PoolIndex::default()));
+        let health = WriterHealth::default();
+        let publisher = Publisher {
+            feed: feed.clone(),
+            index: index.clone(),
+            endpoint: endpoint.clone(),
+            params,
+            clock,
+            commands: commands.clone(),
+            runtime: tokio::runtime::Handle::current(),
+        };
+        let writer = {
+            let (store, health) = (store.clone(), health.clone());
+            spawn("pectin-journal", move || {
+                let rebased = |base| drop(publisher.commands.send(Command::Rebase(base)));
+                let result = writer::run(&store, &written, &health, |output| publisher.publish(output), rebased);
+                tell(&end, result.err().map(Ended::Store));
+            })?
+        };
+        let gateway = Gateway { commands: commands.clone(), health };
+        let sources = Sources {
+            chain: rpc::Chain::new(&evm, config.genesis, started.settings.beneficiary, config.version.clone()),
+            feed: feed.clone(),
+            pool: index,
+            archive: Arc::new(StoreArchive(store)),
+            driver: Arc::new(gateway),
+            extensions: vec![],
+        };
+        let api = Api::new(config.rpc.clone(), sources);
+        let server = Server::start(listener, api, None);
+        let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
+        Ok(Self { commands, endpoint, peers, server, feed, driver, writer, ended })
+    }
+
+    /// Where RPC is served.
+    pub const fn http(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// What there is and what happens.
+    pub const fn feed(&self) -> &Feed {
+        &self.feed
+    }
+
+    /// Waits until the node ends by itself, which it should not.
+    pub async fn ended(&mut self) -> Ended {
+        (&mut self.ended).await.unwrap_or(Ended::Thread("driver's or journal's"))
+    }
+
+    /// Stops: no more requests, the journal finished, the network told. `None` if the journal could not be finished in
+    /// time or the driver was broken; nothing that was acknowledged is lost then either.
+    pub async fn shutdown(self) -> Option<Left> {
+        let Self { commands, endpoint, peers, server, driver, writer, .. } = self;
+        server.stop().await;
+        drop(commands.send(Command::Stop));
+        drop(commands);
+        let finished = tokio::task::spawn_blocking(move || {
+            let left = driver.join().ok().flatten();
+            drop(writer.join());
+            left
+        });
+        let left = tokio::time::timeout(STOP_TIMEOUT, finished).await;
+        drop(peers);
+        endpoint.shutdown().await;
+        left.ok().and_then(Result::ok).flatten()
+    }
+}
+
+fn left(driver: &Driver) -> Left {
+    let stats = driver.pool().stats();
+    let (queued, ..) = driver.queue().counts();
+    Left { pooled: stats.pending + stats.queued, unfinished: driver.chain().unfinished().len(), queued }
+}
+
+fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, NodeError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(NodeError::Thread)
+}
+
+/// Tells why the node ended; only the first word counts.
+fn tell(end: &parking_lot::Mutex<Option<oneshot::Sender<Ended>>>, why: Option<Ended>) {
+    if let Some((why, end)) = why.and_then(|why| Some((why, end.lock().take()?))) {
+        drop(end.send(why));
+    }
+}

@@ -1,0 +1,141 @@
+//! What happens once an output is durable, and what the network is asked for after each step.
+
+use super::{
+    chain::{self, Wish},
+    clock::WallClock,
+    driving::{Command, World},
+};
+use crate::driver::{Driver, News, Output};
+use jam::{HeaderHash, Params, SlotClock};
+use network::{Endpoint, Handshake, StateWanted};
+use rpc::{Feed, PoolIndex};
+use std::sync::{Arc, mpsc::Sender};
+use tokio::sync::mpsc::UnboundedSender;
+use types::{Event, Time};
+
+/// So many peers must say the same about a state whose root is not known.
+const AGREEMENT: usize = 2;
+
+/// Readers, clients and validators, as the journal's thread reaches them.
+#[derive(Debug)]
+pub(super) struct Publisher {
+    pub(super) feed: Feed,
+    pub(super) index: Arc<PoolIndex>,
+    pub(super) endpoint: Endpoint,
+    pub(super) params: Params,
+    pub(super) clock: WallClock,
+    pub(super) commands: Sender<Command>,
+    pub(super) runtime: tokio::runtime::Handle,
+}
+
+impl Publisher {
+    /// Lets happen what may happen now: first readers see it, then clients hear it, then packages leave.
+    pub(super) fn publish(&self, output: Output) {
+        let Output { news, answers, sends, .. } = output;
+        self.show(news);
+        for (answer, results) in answers {
+            answer.tell(results);
+        }
+        for outgoing in sends {
+            let (endpoint, clock) = (self.endpoint.clone(), self.clock.clone());
+            let send = chain::send(endpoint, outgoing, self.params, clock, self.commands.clone());
+            self.runtime.spawn(send);
+        }
+    }
+
+    fn show(&self, news: News) {
+        let News { at, accepted, nonces, events, snapshot } = news;
+        for (tx, since) in accepted {
+            self.index.insert(tx, since, false);
+        }
+        for (sender, nonce) in nonces {
+            self.index.set_next_nonce(sender, nonce);
+        }
+        self.index.note(&events, at);
+        if let Some(snapshot) = snapshot {
+            self.feed.publish(snapshot);
+        }
+        events.iter().for_each(log);
+        self.feed.tell(at, events);
+    }
+}
+
+/// The log line of an event: the queue's at info, alarms as such, the pool's only when asked for.
+fn log(event: &Event) {
+    match event {
+        Event::ForeignHead { .. } | Event::ServiceDiffers { .. } | Event::Refused { .. } => {
+            tracing::error!("{event}");
+        }
+        Event::GuaranteeTimeout { .. }
+        | Event::Abandoned { .. }
+        | Event::Released { .. }
+        | Event::ServiceUnreadable { .. }
+        | Event::DuplicateGuarantee { .. } => tracing::warn!("{event}"),
+        Event::Window { .. }
+        | Event::Sealed { .. }
+        | Event::Submitted { .. }
+        | Event::Guaranteed { .. }
+        | Event::Accumulated { .. }
+        | Event::Finalized { .. }
+        | Event::AnchorStale { .. }
+        | Event::Requeued { .. } => tracing::info!("{event}"),
+        _ => tracing::debug!("{event}"),
+    }
+}
+
+/// What the driver wants of the network, told when it changes.
+#[derive(Debug)]
+pub(super) struct Wishes {
+    clock: WallClock,
+    wishes: UnboundedSender<Wish>,
+    slots: SlotClock,
+    blocks: Vec<HeaderHash>,
+    status: Option<Handshake>,
+    /// The block whose state was asked for last, and in which slot.
+    state: Option<(HeaderHash, u32)>,
+}
+
+impl Wishes {
+    pub(super) const fn new(clock: WallClock, wishes: UnboundedSender<Wish>, slots: SlotClock) -> Self {
+        Self { clock, wishes, slots, blocks: vec![], status: None, state: None }
+    }
+
+    fn wish(&self, wish: Wish) {
+        // The network is gone only when the node shuts down.
+        drop(self.wishes.send(wish));
+    }
+
+    /// The state after the best block's parent is proved by the best block's header.
+    fn want_state(&mut self, driver: &Driver) {
+        let view = driver.follower().view();
+        let unknown = view.recent().skip(1).find(|block| block.state_root.is_some());
+        let Some(block) = unknown.filter(|block| block.beefy_root.is_none()) else { return };
+        let asked = (block.hash, self.slots.slot_at(self.clock.now()));
+        if self.state == Some(asked) {
+            return;
+        }
+        self.state = Some(asked);
+        let keys = driver.service_keys();
+        self.wish(Wish::State(StateWanted::of_chain(block.hash, block.state_root, &keys, AGREEMENT)));
+    }
+}
+
+impl World for Wishes {
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn stepped(&mut self, driver: &Driver) {
+        let blocks = driver.wanted();
+        if blocks != self.blocks {
+            self.blocks = blocks;
+            self.wish(Wish::Blocks(self.blocks.clone()));
+        }
+        let status = Handshake::of(driver.follower());
+        if self.status.as_ref() != Some(&status) {
+            self.status = Some(status.clone());
+            self.wish(Wish::Status(status));
+        }
+        self.want_state(driver);
+    }
+}
