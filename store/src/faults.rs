@@ -21,6 +21,8 @@ pub enum Fault {
     Crash,
     /// Part of a write happens, and nothing after it. Anything else is a crash.
     Torn,
+    /// The operation and all after it fail, until the disk is [mended](Disk::mend).
+    Outage,
 }
 
 /// A disk. Clones are the same disk.
@@ -70,6 +72,11 @@ impl Disk {
     /// From the operation with this number on, counted from zero, something goes wrong.
     pub fn plan(&self, operation: u64, fault: Fault) {
         self.platter().plan = Some((operation, fault));
+    }
+
+    /// Nothing goes wrong from now on, unless it has crashed.
+    pub fn mend(&self) {
+        self.platter().plan = None;
     }
 
     /// How many operations there were.
@@ -139,9 +146,10 @@ impl Disk {
         let mut platter = self.platter();
         let operation = platter.operations;
         platter.operations += 1;
-        let fault = platter.plan.filter(|(at, _)| *at == operation).map(|(_, fault)| fault);
+        let due = |(at, fault): &(u64, Fault)| *at == operation || *at < operation && *fault == Fault::Outage;
+        let fault = platter.plan.filter(due).map(|(_, fault)| fault);
         platter.crashed |= matches!(fault, Some(Fault::Crash));
-        if platter.crashed || fault == Some(Fault::Error) {
+        if platter.crashed || matches!(fault, Some(Fault::Error | Fault::Outage)) {
             return Err(io::Error::other("the disk fails"));
         }
         platter.crashed = fault == Some(Fault::Torn);
@@ -208,8 +216,8 @@ impl StorageBackend for Handle {
         if torn {
             return Err(io::Error::other("the disk fails"));
         }
-        platter.durable = platter.volatile.clone();
-        platter.unsynced.clear();
+        let Platter { durable, unsynced, .. } = &mut *platter;
+        unsynced.drain(..).for_each(|change| change.apply(durable));
         Ok(())
     }
 

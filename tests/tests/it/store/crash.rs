@@ -92,6 +92,48 @@ fn an_error_at_any_operation_leaves_a_step_to_try_again() {
     assert!(failed > 0);
 }
 
+/// While the disk is away nobody can say whether the step was written. The same step finds out; another one may not.
+#[test]
+fn an_outage_at_any_operation_leaves_the_same_step_to_try_again() {
+    let script = life();
+    let (prints, operations) = undisturbed(&script);
+    let mut outcomes = [0, 0, 0];
+    for operation in (0..operations).step_by(3) {
+        let disk = Disk::new();
+        disk.plan(operation, Fault::Outage);
+        let Ok(store) = open(&disk) else { continue };
+        for (step, print) in script.iter().zip(&prints[1..]) {
+            let batch = batch(step);
+            if let Err(error) = store.commit(&batch) {
+                outcomes[0] += 1;
+                assert_eq!(error.retry(), Retry::SameStep, "{operation}: {error}");
+                assert!(store.commit(&batch).is_err(), "the disk is still away");
+                disk.mend();
+                let mut other = store::Batch::new();
+                other.ended(Hash::repeat_byte(1), types::Reason::Flushed, types::Time::ZERO);
+                if operation % 2 == 0 && operation > 0 {
+                    match store.commit(&other) {
+                        // The step was not written, and another one came instead. This run is over.
+                        Ok(_) => outcomes[1] += 1,
+                        Err(error) => {
+                            outcomes[2] += 1;
+                            assert_eq!(error.retry(), Retry::SameStep, "{operation}: {error}");
+                            store.commit(&batch).unwrap();
+                            assert_eq!(store.fingerprint().unwrap(), *print, "{operation}");
+                        }
+                    }
+                    break;
+                }
+                store.commit(&batch).unwrap();
+            }
+            assert_eq!(store.fingerprint().unwrap(), *print, "{operation}");
+        }
+        store.check(|_| {}).unwrap();
+    }
+    println!("outages {}, steps replaced {}, refused {}", outcomes[0], outcomes[1], outcomes[2]);
+    assert!(outcomes[0] > 0 && outcomes[1] > 0);
+}
+
 #[test]
 fn a_full_disk_says_so_and_the_step_works_when_there_is_room() {
     let script = life();

@@ -1,11 +1,11 @@
 //! A whole life in steps: accepted, replaced, sealed, submitted, released, sealed again, final, folded.
 
-use alloy_primitives::{Address, B256, Bytes, U256};
-use jam::{HeaderHash, PackageHash, Params, sample::Author};
+use alloy_primitives::{Address, B256, U256};
+use jam::{HeaderHash, PackageHash, Params, follow::Start, sample::Author};
 use queue::{Record, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use store::{Batch, Chain as Identity, Options, Unfinished};
 use tests::blocks::{self, Call, Chain, SERVICE, Wallet, contracts};
 use txpool::{Lookup, Status};
@@ -18,6 +18,11 @@ pub(super) const OTHER_TOKEN: Address = Address::repeat_byte(0x71);
 
 /// The first block: two tokens, and wallets that have ether and tokens.
 pub(super) fn genesis() -> Genesis {
+    static GENESIS: LazyLock<Genesis> = LazyLock::new(make_genesis);
+    GENESIS.clone()
+}
+
+fn make_genesis() -> Genesis {
     let mut genesis = Genesis::dev(&blocks::config());
     for token in [TOKEN, OTHER_TOKEN] {
         let slots = (0..8)
@@ -99,12 +104,20 @@ pub(super) fn batch(step: &[Deed]) -> Batch {
             Deed::Seal(build, block) => batch.sealed(build, block),
             Deed::Queue(record) => batch.queue(record),
             Deed::Checkpoint(head) => {
-                let start = Author::simulated(Params::TINY).start();
-                batch.checkpoint(&start, &service_state(head));
+                batch.checkpoint(&start(), &service_state(head));
             }
         }
     }
     batch
+}
+
+/// Where following begins.
+pub(super) fn start() -> Start {
+    static START: LazyLock<Start> = LazyLock::new(|| {
+        jam::sample::allow_simulated_keys();
+        Author::simulated(Params::TINY).start()
+    });
+    START.clone()
 }
 
 pub(super) fn service_state(head: u64) -> ServiceState {
@@ -119,7 +132,6 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new() -> Self {
-        jam::sample::allow_simulated_keys();
         Self { chain: chain(), ids: vec![genesis().id()] }
     }
 
@@ -209,9 +221,4 @@ pub(super) fn life() -> Script {
     script.push([writer.seal(&[]), writer.seal(&[transfer(7, 0)])].concat());
     script.push(vec![writer.finalize(writer.ids.len() - 2), Deed::Checkpoint(7)]);
     script
-}
-
-/// Something to call that is not there.
-pub(super) fn nobody() -> Bytes {
-    Bytes::new()
 }
