@@ -2,6 +2,7 @@
 
 mod api;
 mod archive;
+mod call;
 mod chain;
 mod config;
 mod driver;
@@ -17,7 +18,7 @@ mod state;
 mod view;
 
 pub use api::{Api, Caller, Extension, Json, Sources};
-pub use archive::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, Place, matching_logs};
+pub use archive::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, MemoryArchive, Place, matching_logs};
 pub use chain::{Chain, Forks};
 pub use config::{Config, Limits, Rate};
 pub use driver::{Driver, Order, OrderError, SubmitError};

@@ -94,7 +94,10 @@ fn unreadable(why: impl std::fmt::Display) -> StateError {
 }
 
 /// Reads an account from values that are laid out as the tree's.
-pub(crate) fn read_account(values: &impl Values, address: Address) -> Result<Option<AccountInfo>, StateError> {
+pub(crate) fn read_account(
+    values: &impl Values,
+    address: Address,
+) -> Result<Option<AccountInfo>, StateError> {
     let keys = AccountKeys::<Blake2b>::new(address);
     let Some(basic) = values.value(&keys.basic_data()).map_err(unreadable)? else { return Ok(None) };
     let basic = BasicData::decode(&basic).map_err(unreadable)?;

@@ -1,5 +1,9 @@
 //! Blocks that are final: what the node's store must answer.
 
+mod memory;
+
+pub use memory::MemoryArchive;
+
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Log, LogData};

@@ -1,0 +1,97 @@
+//! Runs one request as often as needed, on the same state.
+
+use super::{BlockOverrides, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides};
+use crate::{Error, State, chain::Chain};
+use alloy_consensus::Header;
+use alloy_primitives::U256;
+use revm::{
+    Context, DatabaseRef, InspectEvm, MainBuilder, MainContext,
+    context::{
+        BlockEnv, CfgEnv, TxEnv,
+        result::{EVMError, ResultAndState},
+    },
+    database::CacheDB,
+    primitives::hardfork::SpecId,
+    state::AccountInfo,
+};
+use std::{sync::Arc, time::Instant};
+
+/// Runs requests on a state, each from the same start.
+pub(crate) struct Simulator {
+    pub(crate) db: CacheDB<StateDb>,
+    pub(crate) block: BlockEnv,
+    pub(crate) cfg: CfgEnv,
+    deadline: Instant,
+}
+
+impl Simulator {
+    /// On a state, in the surroundings of the block that left it.
+    pub(crate) fn new(chain: &Chain, header: &Header, state: Arc<dyn State>, deadline: Instant) -> Self {
+        let rules = chain.rules(header.number, header.timestamp);
+        let mut cfg = rules.cfg();
+        cfg.disable_nonce_check = true;
+        cfg.disable_eip3607 = true;
+        cfg.disable_block_gas_limit = true;
+        cfg.tx_chain_id_check = false;
+        cfg.tx_gas_limit_cap = Some(u64::MAX);
+        cfg.max_blobs_per_tx = Some(u64::MAX);
+        Self { db: CacheDB::new(StateDb(state)), block: rules.block(header), cfg, deadline }
+    }
+
+    /// Pretends another state and another block.
+    pub(crate) fn pretend(
+        &mut self,
+        state: Option<StateOverrides>,
+        block: Option<BlockOverrides>,
+    ) -> Result<(), Error> {
+        if let Some(block) = block {
+            block.apply(&mut self.block);
+        }
+        overrides::apply(&state.unwrap_or_default(), &mut self.db)
+    }
+
+    /// An account, as it is pretended to be.
+    pub(crate) fn account(&self, address: alloy_primitives::Address) -> Result<AccountInfo, Error> {
+        Ok(self.db.basic_ref(address).map_err(Error::internal)?.unwrap_or_default())
+    }
+
+    /// The fork.
+    pub(crate) const fn spec(&self) -> SpecId {
+        self.cfg.spec
+    }
+
+    /// Executes with so much gas.
+    pub(crate) fn run(&mut self, request: &Request, gas: u64) -> Result<ResultAndState, Error> {
+        let nonce = self.account(request.from.unwrap_or_default())?.nonce;
+        let tx = request.environment(gas, nonce, self.cfg.chain_id);
+        self.run_tx(tx)
+    }
+
+    fn run_tx(&mut self, tx: TxEnv) -> Result<ResultAndState, Error> {
+        let (mut cfg, mut block) = (self.cfg.clone(), self.block.clone());
+        if tx.gas_price == 0 {
+            // Who pays nothing does not see what gas costs either.
+            cfg.disable_base_fee = true;
+            block.basefee = 0;
+        }
+        if tx.max_fee_per_blob_gas == 0
+            && let Some(price) = &mut block.blob_excess_gas_and_price
+        {
+            price.blob_gasprice = 0;
+        }
+        let (caller, gas, cap) = (tx.caller, tx.gas_limit, tx.gas_price);
+        let deadline = Deadline::new(self.deadline);
+        let base_fee = block.basefee;
+        let context = Context::mainnet().with_db(&mut self.db).with_block(block).with_cfg(cfg);
+        let mut evm = context.build_mainnet_with_inspector(deadline);
+        let result = evm.inspect_tx(tx);
+        if evm.inspector.is_over() || Instant::now() >= self.deadline {
+            return Err(error::timeout());
+        }
+        result.map_err(|failed| match failed {
+            EVMError::Transaction(why) => error::invalid(&why, caller, gas, U256::from(cap), base_fee),
+            EVMError::Database(why) => Error::internal(why),
+            other => Error::internal(other),
+        })
+    }
+}
