@@ -7,7 +7,7 @@ use jam::{
     hash::blake2b,
     merkle::{SegmentTree, balanced_path, balanced_proves},
 };
-use network::message::ShardAnswer;
+use network::ShardAnswer;
 use std::collections::{HashMap, VecDeque};
 
 /// How much is held.
@@ -137,7 +137,8 @@ impl Data {
         self.segment_bytes += size;
         while self.segment_bytes > self.limits.segment_bytes_max && self.segment_order.len() > 1 {
             let oldest = self.segment_order.pop_front().and_then(|oldest| self.segments.remove(&oldest));
-            let freed = oldest.iter().flat_map(|old| &old.segments).map(|segment| segment.len()).sum::<usize>();
+            let freed =
+                oldest.iter().flat_map(|old| &old.segments).map(|segment| segment.len()).sum::<usize>();
             self.segment_bytes -= freed;
         }
     }

@@ -91,7 +91,8 @@ impl Faults {
 
     /// What faults there are.
     pub fn view(&self) -> FaultView {
-        let Board { submissions, skipped, fork, unavailable, stalled, groups, down } = self.board.lock().clone();
+        let Board { submissions, skipped, fork, unavailable, stalled, groups, down } =
+            self.board.lock().clone();
         FaultView { submissions, skipped, fork, unavailable, stalled, groups, down }
     }
 
@@ -155,7 +156,11 @@ impl Faults {
 
     pub(crate) fn set_down(&self, validator: u16, is_down: bool) {
         let down = &mut self.board.lock().down;
-        if is_down { down.insert(validator) } else { down.remove(&validator) };
+        if is_down {
+            down.insert(validator)
+        } else {
+            down.remove(&validator)
+        };
     }
 
     pub(crate) fn submission(&self, validator: u16) -> Option<SubmissionFault> {
@@ -199,4 +204,3 @@ impl Faults {
         }
     }
 }
-

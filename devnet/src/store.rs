@@ -88,7 +88,8 @@ impl Store {
         let db = Database::create(&path)
             .map_err(|error| StoreError::File { path: path.clone(), error: boxed(error) })?;
         let store = Self { db, path };
-        let identity = [VERSION, spec.genesis_hash().as_slice()].concat();
+        let state = jam::trie::root(&spec.genesis_state);
+        let identity = [VERSION, spec.genesis_hash().as_slice(), state.as_slice()].concat();
         match store.run(|| store.meta(CHAIN))? {
             None => store.run(|| store.put_meta(CHAIN, &identity))?,
             Some(found) if found == identity => {}
@@ -256,7 +257,9 @@ impl Store {
         for (height, bytes) in raw {
             let block = self.whole(rules, &bytes, &format!("finalized block {height}"))?;
             if parent.is_some_and(|parent| block.header.parent != parent) {
-                return Err(self.damaged(format!("finalized block {height} does not stand on the one before")));
+                return Err(
+                    self.damaged(format!("finalized block {height} does not stand on the one before"))
+                );
             }
             parent = Some(block.header.hash());
             blocks.push((height, block));
@@ -284,7 +287,8 @@ impl Store {
 
     /// A block whose header commits to its extrinsic.
     fn whole(&self, rules: &Rules, bytes: &[u8], name: &str) -> Result<Block, StoreError> {
-        let block = Block::decode(bytes, &rules.params).map_err(|error| self.damaged(format!("{name}: {error}")))?;
+        let block =
+            Block::decode(bytes, &rules.params).map_err(|error| self.damaged(format!("{name}: {error}")))?;
         let whole = block.header.extrinsic_hash == block.extrinsic.hash();
         if whole { Ok(block) } else { Err(self.damaged(name)) }
     }

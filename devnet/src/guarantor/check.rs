@@ -81,8 +81,8 @@ fn check_authorizer(state: &State, core: u16, package: &WorkPackage) -> Result<(
     if !pool.is_some_and(|pool| pool.authorizers.contains(&authorizer)) {
         return Err(ReportRefusal::CoreUnauthorized.into());
     }
-    let accepted = package.auth_code_hash == NULL_AUTHORIZER_CODE
-        && package.authorization == package.authorizer_config;
+    let accepted =
+        package.auth_code_hash == NULL_AUTHORIZER_CODE && package.authorization == package.authorizer_config;
     if accepted { Ok(()) } else { Err(PackageRefusal::Token) }
 }
 

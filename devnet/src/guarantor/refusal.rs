@@ -39,9 +39,9 @@ impl PackageRefusal {
             Self::Token => "unauthorized".into(),
             Self::Refine(RefineError::Signature) => "unsigned".into(),
             Self::Refine(RefineError::Bundle(_)) => "tampered_bundle".into(),
-            Self::Refine(
-                RefineError::Witness(_) | RefineError::PreState(_) | RefineError::Coverage(_),
-            ) => "bad_witness".into(),
+            Self::Refine(RefineError::Witness(_) | RefineError::PreState(_) | RefineError::Coverage(_)) => {
+                "bad_witness".into()
+            }
             Self::Refine(_) => "does_not_refine".into(),
             Self::Erasure(_) => "cannot_be_coded".into(),
             Self::Behind => "behind".into(),
@@ -52,7 +52,9 @@ impl PackageRefusal {
     /// What the builder is told.
     pub const fn code(&self) -> Refusal {
         match self {
-            Self::Chain(ReportRefusal::AnchorNotRecent | ReportRefusal::LookupAnchorNotRecent) => Refusal::Stale,
+            Self::Chain(ReportRefusal::AnchorNotRecent | ReportRefusal::LookupAnchorNotRecent) => {
+                Refusal::Stale
+            }
             Self::Behind => Refusal::Busy,
             _ => Refusal::Invalid,
         }

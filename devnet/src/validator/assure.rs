@@ -6,7 +6,7 @@ use crate::{
     event::Deed,
 };
 use jam::{Assurance, Ed25519Key, Hash, Purpose};
-use network::message::{AssuranceMessage, ShardRequest};
+use network::{AssuranceMessage, ShardRequest};
 use std::sync::Arc;
 
 /// A shard that we should hold.

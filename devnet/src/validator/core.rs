@@ -9,7 +9,7 @@ use crate::{
     pool::Pool,
 };
 use jam::{Block, Ed25519Key, Hash, HeaderHash};
-use network::message::{Announcement, BlockId};
+use network::{Announcement, BlockId};
 use std::{collections::HashSet, sync::Arc};
 
 /// What a validator knows.

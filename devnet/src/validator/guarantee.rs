@@ -7,12 +7,10 @@ use crate::{
 };
 use alloy_primitives::Bytes;
 use jam::{
-    Bundle, Ed25519Key, Guarantee, Purpose, WorkPackage, WorkReport,
-    block::ValidatorSignature,
-    codec::Encode,
-    params::GUARANTEES_MIN,
+    Bundle, Ed25519Key, Guarantee, Purpose, WorkPackage, WorkReport, block::ValidatorSignature,
+    codec::Encode, params::GUARANTEES_MIN,
 };
-use network::message::{SharedBundle, SharedReport};
+use network::{SharedBundle, SharedReport};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::task::JoinSet;
 
@@ -88,7 +86,10 @@ impl Inner {
             let (validator, bundle) = (*validator, Arc::clone(&bundle));
             answers.spawn(async move {
                 let answer = connection.share(&bundle).await;
-                answer.inspect_err(|error| tracing::debug!(%error, "sharing failed")).ok().map(|a| (validator, a))
+                answer
+                    .inspect_err(|error| tracing::debug!(%error, "sharing failed"))
+                    .ok()
+                    .map(|a| (validator, a))
             });
         }
         answers

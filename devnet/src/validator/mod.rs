@@ -23,7 +23,9 @@ use crate::{
     keys::Keys,
     store::{Store, StoreError},
 };
-use jam::{ChainSpec, Ed25519Key, HeaderHash, SlotClock, slot::COMMON_ERA, spec::Bootnode, state::StateError};
+use jam::{
+    ChainSpec, Ed25519Key, HeaderHash, SlotClock, slot::COMMON_ERA, spec::Bootnode, state::StateError,
+};
 use network::{BindError, Config as NetworkConfig, Endpoint, Limits, Peers, Role};
 use parking_lot::Mutex;
 use server::Server;
@@ -200,7 +202,7 @@ impl Validator {
             listen: Some(listen),
             limits: Limits { redial_first_ms: 50, redial_longest_ms: 1000, ..Limits::default() },
         };
-        let endpoint = Endpoint::bind(config, Arc::new(Server::new(&inner)))?;
+        let endpoint = Endpoint::bind(&config, Arc::new(Server::new(&inner)))?;
         endpoint.prefer(inner.founders.iter().copied());
         // Set only here, once.
         let _ = inner.endpoint.set(endpoint.clone());

@@ -5,12 +5,9 @@ use crate::{faults::SubmissionFault, guarantor::PackageRefusal};
 use async_trait::async_trait;
 use jam::{Block, Bundle, Guarantee, WorkPackage, bundle::Import};
 use network::{
-    Caller, Refusal, Service, StateTree,
-    message::{
-        Announcement, AssuranceMessage, BlockId, BlockRequest, BundleSubmission, Direction, Handshake,
-        PackageSubmission, SegmentRequest, ShardAnswer, ShardRequest, SharedBundle, SharedReport, StateRange,
-        StateRequest,
-    },
+    Announcement, AssuranceMessage, BlockId, BlockRequest, BundleSubmission, Caller, Direction, Handshake,
+    PackageSubmission, Refusal, SegmentRequest, Service, ShardAnswer, ShardRequest, SharedBundle,
+    SharedReport, StateRange, StateRequest, StateTrie,
 };
 use std::sync::{Arc, Weak};
 
@@ -94,7 +91,7 @@ impl Service for Server {
     async fn state(&self, caller: &Caller, request: StateRequest) -> Result<StateRange, Refusal> {
         let inner = self.heard(caller)?;
         let entries = inner.core.lock().tree.entries(request.header).cloned().ok_or(Refusal::Unknown)?;
-        Ok(StateTree::new(&entries).range(&request))
+        Ok(StateTrie::new(&entries).range(&request))
     }
 
     async fn admits(&self, caller: &Caller, core: u16, package: &WorkPackage) -> Result<(), Refusal> {

@@ -2,7 +2,7 @@
 
 use super::Inner;
 use jam::{Block, Ed25519Key, HeaderHash};
-use network::message::Direction;
+use network::Direction;
 use std::sync::Arc;
 
 /// Blocks asked for at a time.
@@ -34,7 +34,9 @@ impl Inner {
         let (mut next, mut count) = (hash, first);
         while blocks.len() < BEHIND_MAX {
             let Some(connection) = self.connection(&peer) else { return vec![] };
-            let Ok(batch) = connection.blocks(next, Direction::Descending, count).await else { return vec![] };
+            let Ok(batch) = connection.blocks(next, Direction::Descending, count).await else {
+                return vec![];
+            };
             if batch.is_empty() {
                 return vec![];
             }

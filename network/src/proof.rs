@@ -1,0 +1,333 @@
+//! Parts of a state with their proofs (CE 129): making them from a whole state, and finding which state root they prove.
+//!
+//! A state is a binary trie over the bits of its keys. An answer brings the nodes on the way to the first key asked for
+//! and to the last entry given; all that lies between must be there, or the hashes do not fit.
+
+use crate::{
+    error::StreamError,
+    message::{StateRange, StateRequest, TrieNode},
+};
+use jam::{Hash, codec::Bytes, hash::blake2b, spec::StateKey};
+use std::collections::{BTreeMap, HashMap};
+
+/// Bits of a key.
+const KEY_BITS: usize = 248;
+
+fn bit(key: &StateKey, at: usize) -> bool {
+    key[at / 8] >> (7 - at % 8) & 1 == 1
+}
+
+fn leaf(key: &StateKey, value: &[u8]) -> TrieNode {
+    let mut node = TrieNode::ZERO;
+    node[1..32].copy_from_slice(key.as_slice());
+    if value.len() <= 32 {
+        node[0] = 0x80 | value.len() as u8;
+        node[32..32 + value.len()].copy_from_slice(value);
+    } else {
+        node[0] = 0xc0;
+        node[32..].copy_from_slice(blake2b(&[value]).as_slice());
+    }
+    node
+}
+
+fn branch(left: Hash, right: Hash) -> TrieNode {
+    let mut node = TrieNode::ZERO;
+    node[..32].copy_from_slice(without_first_bit(left).as_slice());
+    node[32..].copy_from_slice(right.as_slice());
+    node
+}
+
+/// A branch has no room for the first bit of its left child's hash.
+fn without_first_bit(mut hash: Hash) -> Hash {
+    hash[0] &= 0x7f;
+    hash
+}
+
+fn hash_of(node: &TrieNode) -> Hash {
+    blake2b(&[node.as_slice()])
+}
+
+/// Where the entries below a node divide, all of which agree in the bits before `depth`.
+fn divide<T>(entries: &[(StateKey, T)], depth: usize) -> usize {
+    entries.partition_point(|(key, _)| !bit(key, depth))
+}
+
+/// The root of the trie over ascending entries that agree in the bits before `depth`.
+fn root_of(entries: &[(StateKey, Bytes)], depth: usize) -> Hash {
+    match entries {
+        [] => Hash::ZERO,
+        [(key, value)] => hash_of(&leaf(key, value)),
+        _ => {
+            let (left, right) = entries.split_at(divide(entries, depth));
+            hash_of(&branch(root_of(left, depth + 1), root_of(right, depth + 1)))
+        }
+    }
+}
+
+/// A whole state, ready to prove parts of itself.
+#[derive(Clone, Debug)]
+pub struct StateTrie {
+    entries: Vec<(StateKey, Bytes)>,
+    root: Node,
+}
+
+#[derive(Clone, Debug)]
+enum Node {
+    Empty,
+    Leaf(TrieNode),
+    Branch(Box<(TrieNode, Node, Node)>),
+}
+
+impl Node {
+    fn new(entries: &[(StateKey, Bytes)], depth: usize) -> Self {
+        match entries {
+            [] => Self::Empty,
+            [(key, value)] => Self::Leaf(leaf(key, value)),
+            _ => {
+                let (left, right) = entries.split_at(divide(entries, depth));
+                let (left, right) = (Self::new(left, depth + 1), Self::new(right, depth + 1));
+                Self::Branch(Box::new((branch(left.hash(), right.hash()), left, right)))
+            }
+        }
+    }
+
+    fn hash(&self) -> Hash {
+        match self {
+            Self::Empty => Hash::ZERO,
+            Self::Leaf(node) => hash_of(node),
+            Self::Branch(branch) => hash_of(&branch.0),
+        }
+    }
+
+    /// The nodes on the way to a key, from the root on.
+    fn path(&self, key: &StateKey) -> Vec<TrieNode> {
+        let (mut here, mut path) = (self, vec![]);
+        loop {
+            match here {
+                Self::Empty => return path,
+                Self::Leaf(node) => {
+                    path.push(*node);
+                    return path;
+                }
+                Self::Branch(branch) => {
+                    let (node, left, right) = &**branch;
+                    here = if bit(key, path.len()) { right } else { left };
+                    path.push(*node);
+                }
+            }
+        }
+    }
+}
+
+impl StateTrie {
+    /// Hashes a state.
+    pub fn new(state: &BTreeMap<StateKey, Bytes>) -> Self {
+        let entries = state.iter().map(|(key, value)| (*key, value.clone())).collect::<Vec<_>>();
+        let root = Node::new(&entries, 0);
+        Self { entries, root }
+    }
+
+    /// The state root.
+    pub fn root(&self) -> Hash {
+        self.root.hash()
+    }
+
+    /// The part of the state that a request asks for, as far as its size allows, with its proof.
+    pub fn range(&self, request: &StateRequest) -> StateRange {
+        let first = self.entries.partition_point(|(key, _)| *key < request.start);
+        let mut boundary = self.root.path(&request.start);
+        let mut entries: Vec<(StateKey, Bytes)> = vec![];
+        let mut left = (request.bytes_max as usize).saturating_sub(128 * KEY_BITS);
+        for (key, value) in &self.entries[first..] {
+            let size = key.len() + value.len() + 5;
+            if *key > request.end || (size > left && !entries.is_empty()) {
+                break;
+            }
+            left = left.saturating_sub(size);
+            entries.push((*key, value.clone()));
+        }
+        if let Some((last, _)) = entries.last() {
+            let known = boundary.len();
+            let path = self.root.path(last);
+            let shared = path.iter().zip(&boundary).take_while(|(a, b)| a == b).count().min(known);
+            boundary.extend_from_slice(&path[shared..]);
+        }
+        StateRange { boundary, entries }
+    }
+}
+
+impl StateRange {
+    /// The state root that this part, from `start` to `end`, belongs to. Between `start` and the last entry nothing is
+    /// missing; whether there is more after it only a further request tells. Without entries, `start` is proved absent.
+    pub fn root(&self, start: StateKey, end: StateKey) -> Result<Hash, StreamError> {
+        let keys = || self.entries.iter().map(|(key, _)| *key);
+        if !self.entries.is_sorted_by(|a, b| a.0 < b.0) || keys().any(|key| key < start || key > end) {
+            return Err(StreamError::Wrong("entries of a state that were not asked for, or not in order"));
+        }
+        let Some(top) = self.boundary.first() else {
+            return match self.entries.is_empty() {
+                true => Ok(Hash::ZERO),
+                false => Err(UNPROVED),
+            };
+        };
+        let nodes = self.boundary.iter().map(|node| (without_first_bit(hash_of(node)), node)).collect();
+        let proof = Proof { nodes, start, last: keys().next_back().unwrap_or(start) };
+        let root = hash_of(top);
+        proof.check(root, 0, StateKey::ZERO, &self.entries)?;
+        Ok(root)
+    }
+}
+
+const UNPROVED: StreamError = StreamError::Wrong("entries of a state that their nodes do not prove");
+
+struct Proof<'a> {
+    /// By hash, without its first bit.
+    nodes: HashMap<Hash, &'a TrieNode>,
+    start: StateKey,
+    last: StateKey,
+}
+
+impl Proof<'_> {
+    /// That the entries with a prefix of `depth` bits are all those of the node with this hash, as far as they are
+    /// between the first key and the last.
+    fn check(
+        &self,
+        hash: Hash,
+        depth: usize,
+        prefix: StateKey,
+        entries: &[(StateKey, Bytes)],
+    ) -> Result<(), StreamError> {
+        let hash = without_first_bit(hash);
+        let (low, high) = (prefix, with_ones(prefix, depth));
+        if high < self.start || low > self.last {
+            return if entries.is_empty() { Ok(()) } else { Err(UNPROVED) };
+        }
+        let holds = if hash.is_zero() {
+            entries.is_empty()
+        } else if let Some(node) = self.nodes.get(&hash) {
+            if node[0] & 0x80 == 0 {
+                return self.check_branch(node, depth, prefix, entries);
+            }
+            self.leaf_holds(node, entries)
+        } else {
+            // Nothing on the paths: it must be known as a whole.
+            low >= self.start && high <= self.last && without_first_bit(root_of(entries, depth)) == hash
+        };
+        if holds { Ok(()) } else { Err(UNPROVED) }
+    }
+
+    fn check_branch(
+        &self,
+        node: &TrieNode,
+        depth: usize,
+        prefix: StateKey,
+        entries: &[(StateKey, Bytes)],
+    ) -> Result<(), StreamError> {
+        if depth >= KEY_BITS {
+            return Err(UNPROVED);
+        }
+        let (left, right) = entries.split_at(divide(entries, depth));
+        let mut right_prefix = prefix;
+        right_prefix[depth / 8] |= 0x80 >> (depth % 8);
+        self.check(Hash::from_slice(&node[..32]), depth + 1, prefix, left)?;
+        self.check(Hash::from_slice(&node[32..]), depth + 1, right_prefix, right)
+    }
+
+    fn leaf_holds(&self, node: &TrieNode, entries: &[(StateKey, Bytes)]) -> bool {
+        let key = StateKey::from_slice(&node[1..32]);
+        match entries {
+            [] => key < self.start || key > self.last,
+            [(found, value)] => *found == key && leaf(found, value) == *node,
+            _ => false,
+        }
+    }
+}
+
+/// The last key with a prefix of `depth` bits.
+fn with_ones(mut prefix: StateKey, depth: usize) -> StateKey {
+    for at in depth..KEY_BITS {
+        prefix[at / 8] |= 0x80 >> (at % 8);
+    }
+    prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jam::HeaderHash;
+    use proptest::prelude::*;
+
+    fn key(number: u16) -> StateKey {
+        // Keys that share long prefixes and keys that share none.
+        let mut key = StateKey::ZERO;
+        key[0] = (number % 7) as u8 * 37;
+        key[30] = (number >> 8) as u8;
+        key[29] = number as u8;
+        key
+    }
+
+    fn state(numbers: &[u16]) -> BTreeMap<StateKey, Bytes> {
+        numbers.iter().map(|n| (key(*n), Bytes::from(vec![*n as u8; usize::from(*n % 50)]))).collect()
+    }
+
+    fn request(start: StateKey, end: StateKey, bytes_max: u32) -> StateRequest {
+        StateRequest { header: HeaderHash::ZERO, start, end, bytes_max }
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_prove_the_root(
+            numbers in proptest::collection::vec(any::<u16>(), 0..40),
+            a: u16, b: u16, bytes_max in 31_000_u32..34_000,
+        ) {
+            let state = state(&numbers);
+            let trie = StateTrie::new(&state);
+            let (start, end) = (key(a).min(key(b)), key(a).max(key(b)));
+            let range = trie.range(&request(start, end, bytes_max));
+            prop_assert_eq!(range.root(start, end), Ok(trie.root()));
+            let last = range.entries.last().map_or(start, |(key, _)| *key);
+            let expected = state.range(start..=last).map(|(key, value)| (*key, value.clone())).collect::<Vec<_>>();
+            prop_assert_eq!(range.entries, expected);
+        }
+
+        #[test]
+        fn a_lie_does_not_prove_the_root(
+            numbers in proptest::collection::vec(any::<u16>(), 1..40),
+            pick: usize, which in 0_u8..3,
+        ) {
+            let state = state(&numbers);
+            let trie = StateTrie::new(&state);
+            let (start, end) = (StateKey::ZERO, StateKey::repeat_byte(255));
+            let mut range = trie.range(&request(start, end, u32::MAX));
+            let at = pick % range.entries.len();
+            // An answer may end early; it must not leave anything out before its end.
+            prop_assume!(which > 0 || at + 1 < range.entries.len());
+            match which {
+                0 => { range.entries.remove(at); }
+                1 => range.entries[at].1 = Bytes::from_static(b"something else that nobody had written"),
+                _ => {
+                    let invented = StateKey::repeat_byte(0x55);
+                    range.entries.push((invented, Bytes::new()));
+                    range.entries.sort();
+                }
+            }
+            prop_assert_ne!(range.root(start, end), Ok(trie.root()));
+        }
+    }
+
+    #[test]
+    fn a_missing_key_is_proved_absent() {
+        let state = state(&[1, 2, 3, 300]);
+        let trie = StateTrie::new(&state);
+        let absent = key(77);
+        let range = trie.range(&request(absent, absent, u32::MAX));
+        assert!(range.entries.is_empty());
+        assert_eq!(range.root(absent, absent), Ok(trie.root()));
+        // What exists cannot be shown as absent.
+        let there = key(2);
+        let mut range = trie.range(&request(there, there, u32::MAX));
+        range.entries.clear();
+        assert_ne!(range.root(there, there), Ok(trie.root()));
+        assert_eq!(StateRange::default().root(there, there), Ok(Hash::ZERO));
+    }
+}

@@ -1,0 +1,224 @@
+//! Submission: a bundle goes to the guarantors of its core, one after the other until one takes it or time is up.
+
+use crate::{
+    Kind,
+    endpoint::Endpoint,
+    error::{Refusal, StreamError},
+    frame::Message,
+    message::{BundleSubmission, PackageSubmission, SegmentRoots},
+};
+use jam::{
+    Bundle, Ed25519Key, PackageHash, PackageLimit, Params,
+    codec::Bytes,
+    follow::ChainView,
+    params::PACKAGE_BYTES_MAX,
+    shuffle::core_assignment,
+    spec::{Bootnode, StateKey},
+    state::{Entropy, StateError, StateIndex, Validators, state_part},
+};
+use std::{
+    collections::BTreeMap,
+    net::{Ipv6Addr, SocketAddr},
+};
+use tokio::time::{Instant, timeout_at};
+
+/// What to do after a submission failed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Retry {
+    /// Send the same bytes again, in this window or in another.
+    Resend,
+    /// Send the same block in another package, on a fresh anchor.
+    Rebuild,
+    /// It will not be taken, whatever is tried.
+    Never,
+}
+
+/// Why nobody took a submission.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// No guarantor of the core is connected, or none is known.
+    #[error("no guarantor of the core is connected ({known} known)")]
+    NoGuarantor {
+        /// Guarantors that are known.
+        known: usize,
+    },
+    /// The window closed. Somebody may have it nevertheless.
+    #[error("no guarantor took it before the window closed ({tried} tried)")]
+    Closed {
+        /// Guarantors that were tried.
+        tried: usize,
+    },
+    /// Connections failed. Somebody may have it nevertheless.
+    #[error("no guarantor took it ({tried} tried): {last}")]
+    Failed {
+        /// Guarantors that were tried.
+        tried: usize,
+        /// What happened with the last one.
+        last: StreamError,
+    },
+    /// All that could be asked want a fresh anchor.
+    #[error("the guarantors want a fresh anchor ({tried} asked)")]
+    Stale {
+        /// Guarantors that were asked.
+        tried: usize,
+    },
+    /// All that could be asked found it wrong.
+    #[error("the guarantors found it wrong ({tried} asked)")]
+    Refused {
+        /// Guarantors that were asked.
+        tried: usize,
+    },
+    /// It breaks the chain's limits.
+    #[error(transparent)]
+    Limit(#[from] PackageLimit),
+    /// There is no such core.
+    #[error("there is no core {0}")]
+    NoSuchCore(u16),
+}
+
+impl SubmitError {
+    /// What to do now.
+    pub const fn retry(&self) -> Retry {
+        match self {
+            Self::NoGuarantor { .. } | Self::Closed { .. } | Self::Failed { .. } => Retry::Resend,
+            Self::Stale { .. } | Self::Refused { .. } => Retry::Rebuild,
+            Self::Limit(_) | Self::NoSuchCore(_) => Retry::Never,
+        }
+    }
+}
+
+/// A bundle ready to be sent, as often as needed. The blobs are shared, not copied.
+#[derive(Clone, Debug)]
+pub struct Submission {
+    package: PackageHash,
+    core: u16,
+    kind: Kind,
+    messages: Vec<Message>,
+}
+
+impl Submission {
+    /// Makes a bundle ready: by CE 133 if it imports nothing, otherwise by CE 146. `segment_roots` are the roots of trees
+    /// that the package names by package.
+    pub fn new(
+        core: u16,
+        bundle: &Bundle,
+        segment_roots: &SegmentRoots,
+        params: &Params,
+    ) -> Result<Self, SubmitError> {
+        if core >= params.cores {
+            return Err(SubmitError::NoSuchCore(core));
+        }
+        bundle.package.check(params)?;
+        let (kind, messages) = if bundle.imports.is_empty() {
+            (Kind::Package, PackageSubmission::messages(core, &bundle.package, &bundle.extrinsics))
+        } else {
+            (Kind::Bundle, BundleSubmission::messages(core, segment_roots, bundle))
+        };
+        let place = usize::from(kind == Kind::Bundle);
+        let found = messages[place].iter().map(|piece| piece.len() as u64).sum();
+        let max = PACKAGE_BYTES_MAX as u64 + if kind == Kind::Package { 2 } else { 0 };
+        if found > max {
+            return Err(PackageLimit::TooMuch { what: "bytes in the package", found, max }.into());
+        }
+        Ok(Self { package: bundle.package.hash(), core, kind, messages })
+    }
+
+    /// The package.
+    pub const fn package(&self) -> PackageHash {
+        self.package
+    }
+
+    /// The core.
+    pub const fn core(&self) -> u16 {
+        self.core
+    }
+
+    pub(crate) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.messages.clone()
+    }
+}
+
+/// A guarantor took it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// Which one.
+    pub by: Ed25519Key,
+    /// How many were tried.
+    pub tried: usize,
+}
+
+/// Sends a submission to one guarantor after the other, until one takes it or `deadline` passes. Those that are not
+/// connected are skipped.
+pub async fn submit(
+    endpoint: &Endpoint,
+    guarantors: &[Ed25519Key],
+    submission: &Submission,
+    deadline: Instant,
+) -> Result<Taken, SubmitError> {
+    let (mut tried, mut failure, mut stale, mut wrong) = (0, None, false, false);
+    for guarantor in guarantors {
+        let Some(connection) = endpoint.connection(guarantor) else { continue };
+        if Instant::now() >= deadline {
+            return Err(SubmitError::Closed { tried });
+        }
+        tried += 1;
+        match timeout_at(deadline, connection.submit(submission)).await {
+            Ok(Ok(())) => return Ok(Taken { by: *guarantor, tried }),
+            Ok(Err(StreamError::Refused(Refusal::Stale))) => stale = true,
+            Ok(Err(StreamError::Refused(Refusal::Invalid))) => wrong = true,
+            Ok(Err(error)) => failure = Some(error),
+            Err(_) => return Err(SubmitError::Closed { tried }),
+        }
+    }
+    // Whoever could not be asked might have taken the same bytes; only if all have judged is a judgement final.
+    Err(match failure {
+        _ if tried == 0 => SubmitError::NoGuarantor { known: guarantors.len() },
+        Some(last) => SubmitError::Failed { tried, last },
+        None if stale => SubmitError::Stale { tried },
+        None if wrong => SubmitError::Refused { tried },
+        None => SubmitError::NoGuarantor { known: guarantors.len() },
+    })
+}
+
+/// The guarantors of a core at a slot, as the followed chain says; empty if it cannot know yet.
+pub fn guarantors(view: &ChainView<'_>, core: u16, slot: u32) -> Vec<Ed25519Key> {
+    let Some(assignment) = view.assignment(slot) else { return vec![] };
+    let keys = view.epoch().validators(assignment.era).keys();
+    assignment.guarantors(core).filter_map(|validator| keys.get(usize::from(validator)).copied()).collect()
+}
+
+/// The guarantors of a core at a slot, as a state says (its keys 6, 8 and 11), such as the one of a chain specification;
+/// empty for a slot of another epoch than the state's.
+pub fn guarantors_of_state(
+    params: &Params,
+    state: &BTreeMap<StateKey, Bytes>,
+    core: u16,
+    slot: u32,
+) -> Result<Vec<Ed25519Key>, StateError> {
+    let now = state_part::<u32>(state, StateIndex::Slot, params)?;
+    if params.epoch_of(now) != params.epoch_of(slot) {
+        return Ok(vec![]);
+    }
+    let entropy = state_part::<Entropy>(state, StateIndex::Entropy, params)?;
+    let validators = state_part::<Validators>(state, StateIndex::Validators, params)?;
+    let cores = core_assignment(params, entropy.assignment, slot);
+    let assigned = validators.keys.iter().zip(cores).filter(|(_, assigned)| *assigned == core);
+    Ok(assigned.map(|(keys, _)| keys.ed25519).collect())
+}
+
+/// Where validators say that they can be reached: an IPv6 address and a port at the beginning of their metadata.
+/// Whoever says nothing is left out.
+pub fn addresses(validators: &Validators) -> Vec<Bootnode> {
+    let place = |keys: &jam::state::ValidatorKeys| {
+        let (ip, port) = keys.metadata[..18].split_at(16);
+        let ip = Ipv6Addr::from(<[u8; 16]>::try_from(ip).ok()?);
+        let port = u16::from_le_bytes(port.try_into().ok()?);
+        let addr = SocketAddr::new(ip.to_canonical(), port);
+        (port != 0 && !ip.is_unspecified()).then_some(Bootnode { key: keys.ed25519, addr })
+    };
+    validators.keys.iter().filter_map(place).collect()
+}

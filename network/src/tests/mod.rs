@@ -1,0 +1,5 @@
+//! Two and more endpoints in one process, over loopback.
+
+mod follow;
+mod manners;
+mod world;
