@@ -4,8 +4,8 @@ use crate::{
     Hash, Params, WorkReport,
     block::TicketBody,
     codec::{
-        Decode, DecodeError, Decoder, PerCore, PerEpochSlot, PerQueue, PerValidator, UpToEpochSlots,
-        UpToHistory, UpToPool, wire,
+        Decode, DecodeError, Decoder, Encode, PerCore, PerEpochSlot, PerQueue, PerValidator, UpToEpochSlots,
+        UpToHistory, UpToPool, put_exactly, wire,
     },
     hash::{HeaderHash, PackageHash, ReportHash, SegmentRoot, blake2b},
     keys::{BandersnatchKey, BlsKey, Ed25519Key},
@@ -162,6 +162,20 @@ wire! {
         pub parent_service: u32,
     }
 
+    /// Which services may do what others may not (χ).
+    pub struct Privileges {
+        /// May change these privileges.
+        pub bless: u32,
+        /// By core: may name its authorizers.
+        pub assign: Vec<u32> => PerCore,
+        /// May name validators.
+        pub designate: u32,
+        /// May create services with reserved numbers.
+        pub register: u32,
+        /// Those that accumulate in every block, and the gas for it.
+        pub always_accumulate: BTreeMap<u32, u64>,
+    }
+
     /// What a service said when it accumulated (an entry of θ).
     pub struct AccumulationOutput {
         /// The service.
@@ -180,13 +194,35 @@ pub enum SlotSealers {
     Keys(Vec<BandersnatchKey>),
 }
 
-/// The state of block production (γ), as far as it decides who validates next.
+/// The state of block production (γ).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Safrole {
     /// The validators of the next epoch (γ_P).
     pub next_validators: Validators,
+    /// The commitment to their keys that tickets are checked with (γ_Z).
+    pub ring_root: FixedBytes<144>,
     /// Who authors the slots of this epoch (γ_S).
     pub sealers: SlotSealers,
+    /// The best tickets for the next epoch so far (γ_A).
+    pub tickets: Vec<TicketBody>,
+}
+
+impl Encode for Safrole {
+    fn encode_to(&self, out: &mut Vec<u8>) {
+        self.next_validators.encode_to(out);
+        self.ring_root.encode_to(out);
+        match &self.sealers {
+            SlotSealers::Tickets(tickets) => {
+                out.push(0);
+                put_exactly(tickets, out);
+            }
+            SlotSealers::Keys(keys) => {
+                out.push(1);
+                put_exactly(keys, out);
+            }
+        }
+        self.tickets.encode_to(out);
+    }
 }
 
 impl Decode for Safrole {
@@ -195,15 +231,15 @@ impl Decode for Safrole {
     fn decode_from(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         use crate::codec::{As, Malformed};
         let next_validators = Validators::decode_from(input)?;
-        FixedBytes::<144>::decode_from(input)?;
+        let ring_root = Decode::decode_from(input)?;
         let start = input.clone();
         let sealers = match input.byte()? {
             0 => SlotSealers::Tickets(PerEpochSlot::take(input)?),
             1 => SlotSealers::Keys(PerEpochSlot::take(input)?),
             tag => return Err(start.error(Malformed::Tag { tag })),
         };
-        let _: Vec<TicketBody> = UpToEpochSlots::take(input)?;
-        Ok(Self { next_validators, sealers })
+        let tickets = UpToEpochSlots::take(input)?;
+        Ok(Self { next_validators, ring_root, sealers, tickets })
     }
 }
 
@@ -266,7 +302,21 @@ pub fn service_key(service: u32) -> StateKey {
 
 /// The key of an entry in a service's storage.
 pub fn storage_key(service: u32, name: &[u8]) -> StateKey {
-    let hash = blake2b(&[&u32::MAX.to_le_bytes(), name]);
+    service_entry_key(service, &u32::MAX.to_le_bytes(), name)
+}
+
+/// The key of a preimage that a service keeps.
+pub fn preimage_key(service: u32, hash: Hash) -> StateKey {
+    service_entry_key(service, &(u32::MAX - 1).to_le_bytes(), hash.as_slice())
+}
+
+/// The key of the record that a service asked for a preimage.
+pub fn request_key(service: u32, hash: Hash, len: u32) -> StateKey {
+    service_entry_key(service, &len.to_le_bytes(), hash.as_slice())
+}
+
+fn service_entry_key(service: u32, kind: &[u8], name: &[u8]) -> StateKey {
+    let hash = blake2b(&[kind, name]);
     let mut key = [0; 31];
     for (i, byte) in service.to_le_bytes().into_iter().enumerate() {
         key[2 * i] = byte;
@@ -366,6 +416,11 @@ mod tests {
             assert_eq!(service_key(id), reference(theirs::ServiceKey::Info { id }.into()));
             let value = theirs::ServiceKey::Value { id, key: b"head" };
             assert_eq!(storage_key(id, b"head"), reference(value.into()));
+            let hash = Hash::repeat_byte(9);
+            let preimage = theirs::ServiceKey::Preimage { id, hash: hash.0 };
+            assert_eq!(preimage_key(id, hash), reference(preimage.into()));
+            let request = theirs::ServiceKey::Request { id, len: 300, hash: hash.0 };
+            assert_eq!(request_key(id, hash, 300), reference(request.into()));
         }
     }
 }

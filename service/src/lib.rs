@@ -44,6 +44,7 @@
 
 pub mod accumulate;
 pub mod blobs;
+pub mod code;
 pub mod config;
 pub mod execution;
 pub mod exports;

@@ -11,7 +11,10 @@
 
 pub mod accumulation;
 pub mod assurances;
+pub mod authorizers;
 pub mod disputes;
 pub mod epoch;
 pub mod history;
 pub mod reports;
+pub mod safrole;
+pub mod statistics;

@@ -10,7 +10,9 @@ use crate::{
     hash::{Hash, blake2b, keccak},
     merkle::{MountainRange, SegmentTree},
     package, report,
+    rules::statistics::Statistics,
     sample::{Sample, Source},
+    state,
 };
 use jam_codec::{Decode as TheirDecode, Encode as TheirEncode};
 use jam_std_common as theirs;
@@ -50,6 +52,8 @@ fn every_type_is_encoded_as_the_reference_does() {
         agree::<block::Header, theirs::Header>(params);
         agree::<block::Block, theirs::Block>(params);
         agree::<MountainRange, theirs::Mmr>(params);
+        agree::<state::Privileges, theirs::Privileges>(params);
+        agree::<Statistics, theirs::Statistics>(params);
         extrinsics_hash_the_same(params);
         bundles_are_laid_out_the_same(params);
     }

@@ -1,0 +1,62 @@
+//! Why a package is not guaranteed, by name.
+
+use jam::{ErasureError, PackageLimit, rules::reports::ReportRefusal};
+use network::Refusal;
+use service::refine::RefineError;
+
+/// Why a guarantor does not take a package.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum PackageRefusal {
+    /// The chain would refuse its report, for this reason.
+    #[error("{0}")]
+    Chain(#[from] ReportRefusal),
+    /// It is more than the chain allows.
+    #[error("oversize: {0}")]
+    Limit(#[from] PackageLimit),
+    /// The authorizer does not accept the token.
+    #[error("unauthorized: the token is not what the authorizer was set up with")]
+    Token,
+    /// It does not refine.
+    #[error("does not refine: {0}")]
+    Refine(#[from] RefineError),
+    /// It cannot be made available.
+    #[error("cannot be erasure coded: {0}")]
+    Erasure(#[from] ErasureError),
+    /// This validator does not know enough of the chain yet.
+    #[error("this validator is not in step with the chain")]
+    Behind,
+    /// A fault that somebody asked for.
+    #[error("refused on demand")]
+    OnDemand,
+}
+
+impl PackageRefusal {
+    /// A short name.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Chain(refusal) => refusal.to_string(),
+            Self::Limit(_) | Self::Refine(RefineError::Package(_)) => "oversize".into(),
+            Self::Token => "unauthorized".into(),
+            Self::Refine(RefineError::Signature) => "unsigned".into(),
+            Self::Refine(RefineError::Bundle(_)) => "tampered_bundle".into(),
+            Self::Refine(RefineError::Witness(_) | RefineError::PreState(_) | RefineError::Coverage(_)) => {
+                "bad_witness".into()
+            }
+            Self::Refine(_) => "does_not_refine".into(),
+            Self::Erasure(_) => "cannot_be_coded".into(),
+            Self::Behind => "behind".into(),
+            Self::OnDemand => "on_demand".into(),
+        }
+    }
+
+    /// What the builder is told.
+    pub const fn code(&self) -> Refusal {
+        match self {
+            Self::Chain(ReportRefusal::AnchorNotRecent | ReportRefusal::LookupAnchorNotRecent) => {
+                Refusal::Stale
+            }
+            Self::Behind => Refusal::Busy,
+            _ => Refusal::Invalid,
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! What a validator keeps on disk: the finalized state, blocks, and exported segments.
+//!
+//! One file (redb), every step one transaction. What a validator signed itself is durable before it leaves; what others
+//! told it becomes durable with the next such step, and can be asked for again. Everything that is read back is
+//! checked against a hash, so a damaged file is refused and never half-read.
+
+use crate::chain::{Entries, Node, Rules, Tree, TreeLimits};
+use alloy_primitives::Bytes;
+use jam::{
+    Block, ChainSpec, Hash, HeaderHash,
+    codec::{Decode, Encode},
+    hash::blake2b,
+    merkle::SegmentTree,
+    params::SEGMENT_BYTES,
+};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
+/// Finalized blocks by height.
+const FINAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("final");
+/// Blocks above the finalized one, by hash.
+const BLOCKS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("blocks");
+const SEGMENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("segments");
+
+const CHAIN: &str = "chain";
+const STATE: &str = "state";
+/// The layout of the file.
+const VERSION: &[u8] = b"pectin-validator/1";
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be read or written.
+    #[error("{path}: {error}")]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong.
+        error: Box<redb::Error>,
+    },
+    /// The directory cannot be made.
+    #[error("{path}: {error}")]
+    Directory {
+        /// Which one.
+        path: PathBuf,
+        /// What is wrong.
+        error: std::io::Error,
+    },
+    /// It belongs to another chain or another version.
+    #[error("{path} belongs to another chain or another version")]
+    Foreign {
+        /// Which one.
+        path: PathBuf,
+    },
+    /// What it holds is not what was written.
+    #[error("{path} is damaged: {what}")]
+    Damaged {
+        /// Which one.
+        path: PathBuf,
+        /// Where.
+        what: String,
+    },
+}
+
+/// The file of one validator.
+#[derive(Debug)]
+pub struct Store {
+    db: Database,
+    path: PathBuf,
+}
+
+type Outcome<T> = Result<T, Box<redb::Error>>;
+
+fn boxed(error: impl Into<redb::Error>) -> Box<redb::Error> {
+    Box::new(error.into())
+}
+
+impl Store {
+    /// Opens or creates the file in a directory, for a chain.
+    pub fn open(directory: &Path, spec: &ChainSpec) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| StoreError::Directory { path: directory.into(), error })?;
+        let path = directory.join("validator.redb");
+        let db = Database::create(&path)
+            .map_err(|error| StoreError::File { path: path.clone(), error: boxed(error) })?;
+        let store = Self { db, path };
+        let state = jam::trie::root(&spec.genesis_state);
+        let identity = [VERSION, spec.genesis_hash().as_slice(), state.as_slice()].concat();
+        match store.run(|| store.meta(CHAIN))? {
+            None => store.run(|| store.put_meta(CHAIN, &identity))?,
+            Some(found) if found == identity => {}
+            Some(_) => return Err(StoreError::Foreign { path: store.path }),
+        }
+        Ok(store)
+    }
+
+    fn run<T>(&self, act: impl FnOnce() -> Outcome<T>) -> Result<T, StoreError> {
+        act().map_err(|error| StoreError::File { path: self.path.clone(), error })
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: what.into() }
+    }
+
+    fn meta(&self, name: &str) -> Outcome<Option<Vec<u8>>> {
+        let read = self.db.begin_read().map_err(boxed)?;
+        let table = match read.open_table(META) {
+            Ok(table) => table,
+            Err(redb::TableError::TableDoesNotExist(_)) => return Ok(None),
+            Err(error) => return Err(boxed(error)),
+        };
+        Ok(table.get(name).map_err(boxed)?.map(|value| value.value().to_vec()))
+    }
+
+    fn put_meta(&self, name: &str, value: &[u8]) -> Outcome<()> {
+        let write = self.db.begin_write().map_err(boxed)?;
+        write.open_table(META).map_err(boxed)?.insert(name, value).map_err(boxed)?;
+        write.open_table(FINAL).map_err(boxed)?;
+        write.open_table(BLOCKS).map_err(boxed)?;
+        write.open_table(SEGMENTS).map_err(boxed)?;
+        write.commit().map_err(boxed)
+    }
+
+    /// Writes a block. `durable`: it is on disk when this returns.
+    pub fn put_block(&self, hash: HeaderHash, block: &Block, durable: bool) -> Result<(), StoreError> {
+        self.run(|| {
+            let mut write = self.db.begin_write().map_err(boxed)?;
+            if !durable {
+                write.set_durability(Durability::None).map_err(boxed)?;
+            }
+            let mut blocks = write.open_table(BLOCKS).map_err(boxed)?;
+            blocks.insert(hash.as_slice(), &block.encode()[..]).map_err(boxed)?;
+            drop(blocks);
+            write.commit().map_err(boxed)
+        })
+    }
+
+    /// Writes that blocks became final, the last of them with its state; what stands beside them goes.
+    pub fn finalize(&self, became: &[Node], tree: &Tree, limits: &TreeLimits) -> Result<(), StoreError> {
+        let Some(last) = became.last() else { return Ok(()) };
+        self.run(|| {
+            let mut write = self.db.begin_write().map_err(boxed)?;
+            write.set_durability(Durability::None).map_err(boxed)?;
+            let mut chain = write.open_table(FINAL).map_err(boxed)?;
+            let mut blocks = write.open_table(BLOCKS).map_err(boxed)?;
+            for node in became {
+                chain.insert(node.height, &node.block.encode()[..]).map_err(boxed)?;
+            }
+            let oldest = last.height.saturating_sub(limits.finalized_max as u64);
+            chain.retain(|height, _| height >= oldest).map_err(boxed)?;
+            let stays = |hash: &[u8]| {
+                let hash = HeaderHash(Hash::from_slice(hash));
+                hash != last.hash && tree.get(hash).is_some()
+            };
+            blocks.retain(|hash, _| stays(hash)).map_err(boxed)?;
+            let mut meta = write.open_table(META).map_err(boxed)?;
+            meta.insert(STATE, &checkpoint(last)[..]).map_err(boxed)?;
+            drop((chain, blocks, meta));
+            write.commit().map_err(boxed)
+        })
+    }
+
+    /// Writes exported segments.
+    pub fn put_segments(&self, segments: &[Bytes]) -> Result<(), StoreError> {
+        let root = SegmentTree::new(segments).root();
+        let bytes = segments.concat();
+        self.run(|| {
+            let mut write = self.db.begin_write().map_err(boxed)?;
+            write.set_durability(Durability::None).map_err(boxed)?;
+            let mut table = write.open_table(SEGMENTS).map_err(boxed)?;
+            table.insert(root.as_slice(), &bytes[..]).map_err(boxed)?;
+            drop(table);
+            write.commit().map_err(boxed)
+        })
+    }
+
+    /// Makes everything that was written so far durable.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.run(|| self.db.begin_write().map_err(boxed)?.commit().map_err(boxed))
+    }
+
+    /// All segments that were exported.
+    pub fn segments(&self) -> Result<Vec<Vec<Bytes>>, StoreError> {
+        let all = self.run(|| {
+            let read = self.db.begin_read().map_err(boxed)?;
+            let table = read.open_table(SEGMENTS).map_err(boxed)?;
+            let entries = table.iter().map_err(boxed)?.map(|entry| {
+                let (root, bytes) = entry.map_err(boxed)?;
+                Ok((Hash::from_slice(root.value()), Bytes::copy_from_slice(bytes.value())))
+            });
+            entries.collect::<Outcome<Vec<_>>>()
+        })?;
+        all.into_iter()
+            .map(|(root, bytes)| {
+                let count = bytes.len() / SEGMENT_BYTES;
+                let cut = |i: usize| bytes.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES);
+                let segments = (0..count).map(cut).collect::<Vec<_>>();
+                let whole = SegmentTree::new(&segments).root().0 == root;
+                if whole { Ok(segments) } else { Err(self.damaged(format!("segments {root}"))) }
+            })
+            .collect()
+    }
+
+    /// The tree as it was left, or a new one. Blocks above the finalized one are checked again.
+    pub fn load(&self, rules: Rules, limits: TreeLimits, spec: &ChainSpec) -> Result<Tree, StoreError> {
+        let genesis = || Node::given(&rules, spec.genesis_block(), 0, spec.genesis_state.clone());
+        let start = match self.run(|| self.meta(STATE))? {
+            None => genesis().map_err(|error| self.damaged(error.to_string()))?,
+            Some(bytes) => self.read_checkpoint(&rules, &bytes)?,
+        };
+        let (start_hash, start_height) = (start.hash, start.height);
+        let mut tree = Tree::new(rules, limits, start);
+        if start_hash != spec.genesis_hash() {
+            tree.remember(0, Arc::new(spec.genesis_block()));
+        }
+        for (height, block) in self.finalized(&rules)? {
+            if height < start_height {
+                tree.remember(height, Arc::new(block));
+            }
+        }
+        let mut above = self.above(&rules)?;
+        above.sort_by_key(|block| block.header.slot);
+        for block in above {
+            // Its parent may have been lost with what was not durable; then it will be asked for again.
+            let _ = tree.import(Arc::new(block));
+        }
+        Ok(tree)
+    }
+
+    fn read_checkpoint(&self, rules: &Rules, bytes: &[u8]) -> Result<Node, StoreError> {
+        let damaged = || self.damaged("the finalized state");
+        let (sum, rest) = bytes.split_first_chunk::<32>().ok_or_else(damaged)?;
+        if blake2b(&[rest]) != *sum {
+            return Err(damaged());
+        }
+        let decoded = <(u64, (Block, Vec<(jam::spec::StateKey, Bytes)>))>::decode(rest, &rules.params);
+        let (height, (block, entries)) = decoded.map_err(|_| damaged())?;
+        Node::given(rules, block, height, entries.into_iter().collect()).map_err(|_| damaged())
+    }
+
+    fn finalized(&self, rules: &Rules) -> Result<Vec<(u64, Block)>, StoreError> {
+        let raw = self.run(|| {
+            let read = self.db.begin_read().map_err(boxed)?;
+            let table = read.open_table(FINAL).map_err(boxed)?;
+            let entries = table.iter().map_err(boxed)?.map(|entry| {
+                let (height, bytes) = entry.map_err(boxed)?;
+                Ok((height.value(), bytes.value().to_vec()))
+            });
+            entries.collect::<Outcome<Vec<_>>>()
+        })?;
+        let mut blocks = Vec::with_capacity(raw.len());
+        let mut parent: Option<HeaderHash> = None;
+        for (height, bytes) in raw {
+            let block = self.whole(rules, &bytes, &format!("finalized block {height}"))?;
+            if parent.is_some_and(|parent| block.header.parent != parent) {
+                return Err(
+                    self.damaged(format!("finalized block {height} does not stand on the one before"))
+                );
+            }
+            parent = Some(block.header.hash());
+            blocks.push((height, block));
+        }
+        Ok(blocks)
+    }
+
+    fn above(&self, rules: &Rules) -> Result<Vec<Block>, StoreError> {
+        let raw = self.run(|| {
+            let read = self.db.begin_read().map_err(boxed)?;
+            let table = read.open_table(BLOCKS).map_err(boxed)?;
+            let entries = table.iter().map_err(boxed)?.map(|entry| {
+                let (hash, bytes) = entry.map_err(boxed)?;
+                Ok((Hash::from_slice(hash.value()), bytes.value().to_vec()))
+            });
+            entries.collect::<Outcome<Vec<_>>>()
+        })?;
+        let read = |(hash, bytes): (Hash, Vec<u8>)| {
+            let name = format!("block {hash}");
+            let block = self.whole(rules, &bytes, &name)?;
+            if block.header.hash().0 == hash { Ok(block) } else { Err(self.damaged(name)) }
+        };
+        raw.into_iter().map(read).collect()
+    }
+
+    /// A block whose header commits to its extrinsic.
+    fn whole(&self, rules: &Rules, bytes: &[u8], name: &str) -> Result<Block, StoreError> {
+        let block =
+            Block::decode(bytes, &rules.params).map_err(|error| self.damaged(format!("{name}: {error}")))?;
+        let whole = block.header.extrinsic_hash == block.extrinsic.hash();
+        if whole { Ok(block) } else { Err(self.damaged(name)) }
+    }
+}
+
+/// A finalized block with its state, and a hash over both.
+fn checkpoint(node: &Node) -> Vec<u8> {
+    let entries: &Entries = &node.entries;
+    let mut bytes = node.height.encode();
+    node.block.encode_to(&mut bytes);
+    entries.iter().map(|(key, value)| (*key, value.clone())).collect::<Vec<_>>().encode_to(&mut bytes);
+    let mut out = blake2b(&[&bytes]).to_vec();
+    out.append(&mut bytes);
+    out
+}

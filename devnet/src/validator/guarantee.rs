@@ -1,0 +1,159 @@
+//! Guaranteeing over the network: a builder's package becomes a report that two or three guarantors signed.
+
+use super::Inner;
+use crate::{
+    event::Deed,
+    guarantor::{self, Duty, Evaluated, PackageRefusal},
+};
+use alloy_primitives::Bytes;
+use jam::{
+    Bundle, Ed25519Key, Guarantee, Purpose, WorkPackage, WorkReport, block::ValidatorSignature,
+    codec::Encode, params::GUARANTEES_MIN,
+};
+use network::{SharedBundle, SharedReport};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::task::JoinSet;
+
+type Answers = JoinSet<Option<(u16, SharedReport)>>;
+
+impl Inner {
+    /// What there is to do for a package; a refusal is told.
+    pub(super) fn duty(&self, core: u16, package: &WorkPackage) -> Result<Duty, PackageRefusal> {
+        let slot = self.slot_now();
+        let checked = guarantor::check(&self.core.lock().tree, &self.own, core, package, slot);
+        checked.inspect_err(|why| self.refuse(package, why))
+    }
+
+    pub(super) fn refuse(&self, package: &WorkPackage, why: &PackageRefusal) {
+        self.tell(Deed::Refused { package: package.hash(), why: why.clone() });
+    }
+
+    /// A builder's package: it is taken when it refined here. Sharing goes on at the same time, collecting signatures
+    /// afterwards.
+    pub(super) async fn take(self: Arc<Self>, core: u16, bundle: Bundle) -> Result<(), PackageRefusal> {
+        let duty = self.duty(core, &bundle.package)?;
+        let known = self.core.lock().pool.guarantee(&bundle.package.hash()).cloned();
+        if let Some(guarantee) = known {
+            // The same bytes again: whoever missed the guarantee gets it now.
+            self.distribute(&guarantee);
+            return Ok(());
+        }
+        let bytes = Bytes::from(bundle.encode());
+        let answers = self.share(core, &duty, &bytes);
+        let evaluated = self.evaluate(core, bundle, bytes).await?;
+        tokio::spawn(self.collect(duty, evaluated, answers));
+        Ok(())
+    }
+
+    /// Refines and codes a bundle, and holds its data.
+    pub(super) async fn evaluate(
+        &self,
+        core: u16,
+        bundle: Bundle,
+        bytes: Bytes,
+    ) -> Result<WorkReport, PackageRefusal> {
+        let Ok(_permit) = self.evaluations.acquire().await else { return Err(PackageRefusal::Behind) };
+        let rules = *self.core.lock().tree.rules();
+        let work = tokio::task::spawn_blocking(move || {
+            let evaluated = guarantor::evaluate(&rules, core, &bundle, &bytes);
+            evaluated.map_err(|why| (bundle.package, why))
+        });
+        let Evaluated { report, shards, exports } = match work.await {
+            Ok(Ok(evaluated)) => evaluated,
+            Ok(Err((package, why))) => {
+                self.refuse(&package, &why);
+                return Err(why);
+            }
+            // The runtime is going away.
+            Err(_) => return Err(PackageRefusal::Behind),
+        };
+        if let Some(store) = &self.store {
+            self.note_disk(store.put_segments(&exports));
+        }
+        let mut core = self.core.lock();
+        core.data.hold_all(shards);
+        core.data.keep_segments(exports);
+        Ok(report)
+    }
+
+    /// Gives a bundle to the other guarantors.
+    fn share(&self, core: u16, duty: &Duty, bytes: &Bytes) -> Answers {
+        let mut answers = Answers::new();
+        let bundle = SharedBundle::new(core, BTreeMap::new(), bytes.0.clone(), &self.params).map(Arc::new);
+        let Ok(bundle) = bundle else { return answers };
+        for (validator, key) in &duty.others {
+            let Some(connection) = self.connection(key) else { continue };
+            let (validator, bundle) = (*validator, Arc::clone(&bundle));
+            answers.spawn(async move {
+                let answer = connection.share(&bundle).await;
+                answer
+                    .inspect_err(|error| tracing::debug!(%error, "sharing failed"))
+                    .ok()
+                    .map(|a| (validator, a))
+            });
+        }
+        answers
+    }
+
+    /// Collects signatures of the same report; the guarantee is distributed with the second one and again with the third.
+    async fn collect(self: Arc<Self>, duty: Duty, report: WorkReport, mut answers: Answers) {
+        let hash = report.hash();
+        let own = self.keys.ed25519.sign(Purpose::Guarantee, hash.0);
+        let mut signatures = BTreeMap::from([(duty.validator, own)]);
+        while let Some(answer) = answers.join_next().await {
+            let Ok(Some((validator, answer))) = answer else { continue };
+            let key = duty.others.iter().find(|(other, _)| *other == validator).map(|(_, key)| *key);
+            let signed = key.is_some_and(|key: Ed25519Key| {
+                answer.report == hash && key.verifies(Purpose::Guarantee, hash.0, &answer.signature)
+            });
+            if !signed {
+                continue;
+            }
+            signatures.insert(validator, answer.signature);
+            if signatures.len() >= GUARANTEES_MIN {
+                let entries = signatures.iter().map(|(validator, signature)| ValidatorSignature {
+                    validator: *validator,
+                    signature: *signature,
+                });
+                let guarantee =
+                    Guarantee { report: report.clone(), slot: duty.slot, signatures: entries.collect() };
+                self.tell(Deed::Guaranteed {
+                    package: report.package(),
+                    core: report.core,
+                    signatures: guarantee.signatures.len(),
+                });
+                self.distribute(&guarantee);
+            }
+        }
+    }
+
+    /// Gives a guarantee to all validators.
+    fn distribute(&self, guarantee: &Guarantee) {
+        self.core.lock().pool.add_guarantee(guarantee.clone());
+        let guarantee = Arc::new(guarantee.clone());
+        for peer in self.founders.iter().filter(|key| **key != self.own) {
+            let Some(connection) = self.connection(peer) else { continue };
+            let guarantee = Arc::clone(&guarantee);
+            tokio::spawn(async move { connection.report(&guarantee).await });
+        }
+    }
+
+    /// Signs what another guarantor's bundle came to.
+    pub(super) async fn second(&self, shared: SharedBundle) -> Result<SharedReport, PackageRefusal> {
+        self.duty(shared.core, &shared.bundle.package)?;
+        let report = self.evaluate(shared.core, shared.bundle, Bytes::from(shared.bytes)).await?;
+        let hash = report.hash();
+        Ok(SharedReport { report: hash, signature: self.keys.ed25519.sign(Purpose::Guarantee, hash.0) })
+    }
+
+    /// A guarantee from another validator.
+    pub(super) fn hear_guarantee(&self, guarantee: Guarantee) -> bool {
+        let mut core = self.core.lock();
+        let (rules, best) = (core.tree.rules(), core.tree.best());
+        if !guarantor::signed_by(rules, &best.state, &guarantee) {
+            return false;
+        }
+        core.pool.add_guarantee(guarantee);
+        true
+    }
+}
