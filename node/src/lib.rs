@@ -12,5 +12,8 @@
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
+pub mod banner;
+pub mod cli;
 pub mod driver;
+pub mod logging;
 pub mod runtime;

@@ -1,12 +1,16 @@
 //! `pectin chain-spec`: the files that a network of separate processes starts from.
 
 use super::{Failure, file};
-use crate::accounts;
+use crate::accounts::{self, DevAccount};
 use alloy_primitives::hex;
 use clap::Args;
 use devnet::genesis::{self as jam_genesis, SERVICE};
 use jam::{Ed25519Secret, Params};
-use service::{Config, genesis::Genesis};
+use serde_json::json;
+use service::{
+    Config,
+    genesis::{DEV_BALANCE_WEI, Genesis},
+};
 use std::{
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -96,7 +100,7 @@ impl ChainArgs {
             Some((_, json)) => json.clone(),
             None => {
                 let accounts = accounts::derive(&self.mnemonic, self.accounts).map_err(Failure::usage)?;
-                Genesis::funded_json(&config, accounts.iter().map(|account| account.address))
+                funded(&config, &accounts)
             }
         };
         let named = given.map_or_else(|| "the genesis".to_owned(), |(path, _)| path.display().to_string());
@@ -104,6 +108,21 @@ impl ChainArgs {
         let genesis = genesis.map_err(|why| Failure::Usage(format!("{named}: {why}")))?;
         Ok(Chain { params: self.params()?, config, genesis, genesis_json })
     }
+}
+
+/// A genesis file in which these accounts own something.
+fn funded(config: &Config, accounts: &[DevAccount]) -> String {
+    let balance = format!("{DEV_BALANCE_WEI:#x}");
+    let alloc = accounts.iter().map(|account| (account.address.to_string(), json!({ "balance": balance })));
+    let alloc = alloc.collect::<serde_json::Map<_, _>>();
+    let gas_limit = format!("{:#x}", config.gas_limit);
+    let file = json!({
+        "config": { "chainId": config.chain_id },
+        "gasLimit": gas_limit,
+        "difficulty": "0x0",
+        "alloc": alloc,
+    });
+    format!("{file:#}\n")
 }
 
 fn chain_id_in(json: &str) -> Option<u64> {
@@ -121,7 +140,7 @@ impl Chain {
 pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(Failure::runtime)?;
-    let secret = Ed25519Secret::from_seed(seed);
+    let secret = Ed25519Secret::from_seed(&seed);
     let chain = args.chain.chain(args.genesis.as_deref(), args.gas_limit, &secret)?;
     let addresses = (0..chain.params.validators).map(|index| {
         let port = args.validator_port.checked_add(index);

@@ -3,8 +3,10 @@
 mod chain_spec;
 mod dev;
 mod failure;
+mod file;
 mod node;
 mod options;
+mod setup;
 mod validator;
 
 pub use failure::Failure;

@@ -1,8 +1,12 @@
 //! `pectin validator`: one validator of a development network, in a process of its own.
 
-use super::{Failure, LogFormat, file};
+use super::{Failure, LogFormat, file, setup};
 use crate::logging;
 use clap::Args;
+use devnet::{
+    faults::Faults,
+    validator::{Options, StartError, Validator},
+};
 use jam::ChainSpec;
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -26,11 +30,44 @@ pub(super) struct ValidatorArgs {
     slot_ms: u64,
     /// Blocks that finality lies behind.
     #[arg(long, default_value_t = 2, value_name = "BLOCKS")]
-    finality_lag: u32,
+    finality_lag: u64,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
     /// Which log lines.
     #[arg(long, default_value = "info", value_name = "FILTER")]
     log: String,
+}
+
+pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
+    logging::start(args.log_format, &args.log).map_err(Failure::Usage)?;
+    let path = &args.chain_spec;
+    let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
+    let spec = ChainSpec::from_json(&file::read(path, "the chain specification")?).map_err(|why| wrong(&why))?;
+    let listed = spec.bootnodes.get(usize::from(args.index)).map(|node| node.addr);
+    let listen = args.listen.or(listed);
+    let listen = listen.ok_or_else(|| wrong(&"it says not where this validator listens; give --listen"))?;
+    let bootnodes = spec.bootnodes.clone();
+    let options = Options {
+        spec,
+        index: args.index,
+        listen,
+        data_dir: args.data_dir,
+        slot_ms: args.slot_ms,
+        finality_lag: args.finality_lag,
+    };
+    setup::runtime()?.block_on(async {
+        let faults = Faults::new(options.spec.params.validators);
+        let mut validator = Validator::bind(options, faults).map_err(|why| match why {
+            StartError::Store(why) => Failure::Data(why.to_string()),
+            StartError::Bind(why) => Failure::Port(why.to_string()),
+            why => Failure::usage(why),
+        })?;
+        validator.begin(&bootnodes);
+        let addr = validator.local_addr().map_err(Failure::runtime)?;
+        tracing::info!("validator {} ({}) listens on {addr}", args.index, validator.key());
+        setup::stop_signal().await;
+        validator.shutdown().await;
+        Ok(())
+    })
 }

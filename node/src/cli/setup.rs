@@ -1,0 +1,285 @@
+//! From settings to a node that can start.
+
+use super::{Failure, Options, Policy, chain_spec::write_secret};
+use crate::{
+    cli::VERSION,
+    driver::{Settings, Started},
+    logging,
+    runtime::{self, Node, NodeError, RpcConfig},
+};
+use alloy_primitives::hex;
+use bundler::{Authorizer, Bundler};
+use devnet::genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of};
+use jam::{ChainSpec, Ed25519Secret, follow::Start};
+use service::genesis::Genesis;
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+use store::{Store, StoreError};
+use types::Duration;
+
+/// The port that Ethereum tools try first.
+const HTTP_PORT: u16 = 8545;
+const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// What is built, and for whom.
+pub(super) struct Setup {
+    pub(super) spec: ChainSpec,
+    pub(super) genesis: Genesis,
+    pub(super) secret: Ed25519Secret,
+    pub(super) slot_ms: u64,
+    pub(super) options: Options,
+    pub(super) data_dir: Option<PathBuf>,
+    /// Whether this is a network for development, where limits are wide and pages may read.
+    pub(super) is_dev: bool,
+}
+
+impl Setup {
+    pub(super) fn start_logging(options: &Options) -> Result<(), Failure> {
+        let filter = options.log.as_deref().unwrap_or("info");
+        logging::start(options.log_format.unwrap_or_default(), filter).map_err(Failure::Usage)
+    }
+
+    /// Opens the store and starts the node.
+    pub(super) async fn start(self) -> Result<Node, Failure> {
+        let (service, state) = service_of(&self.spec).map_err(Failure::usage)?;
+        let genesis = self.genesis.id();
+        if state.head() != genesis {
+            let head = state.head();
+            return Err(Failure::Usage(format!(
+                "the chain specification begins with the EVM block {head}, the genesis is {genesis}"
+            )));
+        }
+        if self.secret.public() != service.builder {
+            return Err(Failure::Usage(format!(
+                "the service takes blocks of the builder {}, the key given is that of {}",
+                service.builder,
+                self.secret.public()
+            )));
+        }
+        let store = self.open_store(service.service)?;
+        let config = self.config(service, state)?;
+        Node::start(config, store).await.map_err(failure)
+    }
+
+    fn open_store(&self, service: u32) -> Result<Store, Failure> {
+        let chain = store::Chain {
+            genesis: self.genesis.id().hash,
+            service,
+            builder: self.secret.public(),
+            jam_genesis: self.spec.genesis_hash(),
+        };
+        let mut options = store::Options::new(chain, self.spec.params);
+        options.trail_blocks = self.options.states_kept.unwrap_or(options.trail_blocks);
+        let opened = match &self.data_dir {
+            None => Store::in_memory(options, &self.genesis),
+            Some(directory) => {
+                std::fs::create_dir_all(directory)
+                    .map_err(|why| Failure::Data(format!("{}: {why}", directory.display())))?;
+                Store::open(directory.join("pectin.redb"), options, &self.genesis)
+            }
+        };
+        opened.map_err(|why: StoreError| Failure::Data(why.to_string()))
+    }
+
+    fn config(
+        &self,
+        service: service::Config,
+        state: service::accumulate::ServiceState,
+    ) -> Result<runtime::Config, Failure> {
+        let (options, spec) = (&self.options, &self.spec);
+        let clock = devnet::validator::clock(self.slot_ms);
+        let genesis = Start::from_state(&spec.params, spec.genesis_hash(), &spec.genesis_state);
+        let genesis = genesis.map_err(|why| Failure::Usage(format!("the chain specification: {why}")))?;
+        let driver = Started {
+            settings: self.settings(),
+            bundler: self.bundler(service),
+            clock,
+            pool: self.pool(&service),
+            queue: self.queue(),
+            genesis,
+            service: state,
+        };
+        let peers = spec.bootnodes.clone();
+        let p2p_addr = options.p2p_addr.unwrap_or(LOCALHOST);
+        let http = SocketAddr::new(
+            options.http_addr.unwrap_or(LOCALHOST),
+            options.http_port.unwrap_or(HTTP_PORT),
+        );
+        Ok(runtime::Config {
+            driver,
+            genesis: self.genesis.id(),
+            jam_genesis: spec.genesis_hash(),
+            network_key: self.secret.clone(),
+            p2p: SocketAddr::new(p2p_addr, options.p2p_port.unwrap_or(0)),
+            peers,
+            http,
+            rpc: self.rpc()?,
+            version: format!("pectin/{VERSION}"),
+        })
+    }
+
+    fn settings(&self) -> Settings {
+        let options = &self.options;
+        let mut settings = Settings::new(self.secret.clone());
+        settings.beneficiary = options.fee_recipient.unwrap_or_default();
+        settings.seal_after = options.seal_after_ms.map_or(settings.seal_after, Duration::from_millis);
+        settings.empty_blocks = options.empty_blocks.unwrap_or(settings.empty_blocks);
+        settings.dry_run = options.dry_run.unwrap_or(false);
+        settings.states_kept = options.states_kept.unwrap_or(settings.states_kept);
+        settings
+    }
+
+    fn bundler(&self, service: service::Config) -> Bundler {
+        let authorizer = Authorizer {
+            host: AUTHORIZER_HOST,
+            code_hash: NULL_AUTHORIZER_CODE,
+            config: Default::default(),
+            token: Default::default(),
+        };
+        let mut bundler = Bundler::new(service, self.spec.params, authorizer);
+        let limits = &mut bundler.limits;
+        limits.gas_max = self.options.gas_limit.unwrap_or(limits.gas_max).min(limits.gas_max);
+        limits.transactions_max =
+            self.options.block_txs_max.unwrap_or(limits.transactions_max).clamp(1, limits.transactions_max);
+        bundler
+    }
+
+    fn pool(&self, service: &service::Config) -> txpool::Config {
+        let options = &self.options;
+        let base = if self.is_dev { txpool::Config::dev() } else { txpool::Config::default() };
+        txpool::Config {
+            chain_id: service.chain_id,
+            pending_max: options.pool_pending_max.unwrap_or(base.pending_max),
+            queued_max: options.pool_queued_max.unwrap_or(base.queued_max),
+            sender_txs_max: options.pool_sender_max.unwrap_or(base.sender_txs_max),
+            ttl: options.pool_ttl_secs.map_or(base.ttl, Duration::from_secs),
+            gas_price_min_wei: options.min_gas_price.unwrap_or(base.gas_price_min_wei),
+            tx_bytes_max: options.tx_bytes_max.unwrap_or(base.tx_bytes_max),
+            ..base
+        }
+    }
+
+    fn queue(&self) -> queue::Config {
+        let options = &self.options;
+        let mut config = queue::Config::new(&self.spec.params, self.slot_ms);
+        config.policy = match options.queue_policy.unwrap_or_default() {
+            Policy::Pectin => queue::Policy::Pectin,
+            Policy::Spec => queue::Policy::Spec,
+        };
+        config.max_depth = options.queue_depth_max.unwrap_or(config.max_depth).max(1);
+        config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
+        config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
+        config
+    }
+
+    fn rpc(&self) -> Result<RpcConfig, Failure> {
+        let options = &self.options;
+        let list = |text: &Option<String>| -> std::collections::BTreeSet<String> {
+            let parts = text.iter().flat_map(|text| text.split(','));
+            parts.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+        };
+        let mut config = RpcConfig { hosts: list(&options.http_hosts), ..RpcConfig::default() };
+        config.origins = match (&options.cors_origins, self.is_dev) {
+            (None, true) => ["*".to_owned()].into(),
+            (given, _) => list(given),
+        };
+        config.token = Some(self.token()?);
+        config.limits.call_gas_max = options.call_gas_max.unwrap_or(config.limits.call_gas_max);
+        config.limits.call_timeout =
+            options.call_ms_max.map_or(config.limits.call_timeout, Duration::from_millis);
+        if let Some(rate) = options.rate_limit {
+            let rate = (rate > 0).then_some(rpc::Rate { calls_per_second: rate, burst_calls: rate.saturating_mul(2) });
+            config.limits.rate = rate;
+            config.limits.rate_on_loopback = true;
+        }
+        Ok(config)
+    }
+
+    /// The operator's token: from its file, or a fresh one that is written there.
+    fn token(&self) -> Result<String, Failure> {
+        let in_data = self.data_dir.as_ref().map(|directory| directory.join("admin-token"));
+        let Some(path) = self.options.token_file.clone().or(in_data) else { return fresh_token() };
+        match std::fs::read_to_string(&path) {
+            Ok(token) if token.trim().len() >= 16 => Ok(token.trim().to_owned()),
+            Ok(_) => Err(Failure::Usage(format!("{}: a token has at least 16 characters", path.display()))),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
+                let token = fresh_token()?;
+                let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", path.display()));
+                write_secret(&path, &token).map_err(failed)?;
+                Ok(token)
+            }
+            Err(why) => Err(Failure::Usage(format!("{}: {why}", path.display()))),
+        }
+    }
+}
+
+fn fresh_token() -> Result<String, Failure> {
+    let mut bytes = [0; 24];
+    getrandom::fill(&mut bytes).map_err(Failure::runtime)?;
+    Ok(hex::encode(bytes))
+}
+
+/// Reads an Ed25519 seed.
+pub(super) fn read_key(path: &Path) -> Result<Ed25519Secret, Failure> {
+    let text = super::file::read(path, "the builder's key")?;
+    let seed = hex::decode_to_array::<_, 32>(text.trim());
+    let wrong = |_| Failure::Usage(format!("{}: not a key of 64 hexadecimal digits", path.display()));
+    seed.map(|seed| Ed25519Secret::from_seed(&seed)).map_err(wrong)
+}
+
+fn failure(why: NodeError) -> Failure {
+    match why {
+        NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
+        NodeError::Start(_) => Failure::Data(why.to_string()),
+        NodeError::Thread(_) => Failure::Runtime(why.to_string()),
+    }
+}
+
+/// The runtime that everything but the driver and the journal runs in.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::runtime)
+}
+
+/// Waits for the signal to stop, or for the node to end by itself; then stops it and says what is left.
+pub(super) async fn run_until_stopped(mut node: Node) -> Result<(), Failure> {
+    let ended = tokio::select! {
+        ended = node.ended() => Some(ended),
+        () = stop_signal() => None,
+    };
+    let left = node.shutdown().await;
+    if let Some(ended) = ended {
+        return Err(Failure::runtime(ended));
+    }
+    match left {
+        Some(left) => {
+            let runtime::Left { pooled, unfinished, queued } = left;
+            tracing::info!(
+                "stopped; the journal is finished: {pooled} transactions in the pool, {unfinished} blocks not final, \
+                 {queued} of them to be submitted"
+            );
+            Ok(())
+        }
+        None => Err(Failure::runtime(
+            "the journal could not be finished in time; nothing that was acknowledged is lost",
+        )),
+    }
+}
+
+/// Waits until the process is asked to stop.
+pub(super) async fn stop_signal() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminated = signal(SignalKind::terminate());
+        if let Ok(mut terminated) = terminated {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+            return;
+        }
+    }
+    drop(tokio::signal::ctrl_c().await);
+}

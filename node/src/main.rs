@@ -1,0 +1,5 @@
+//! The binary `pectin`.
+
+fn main() -> std::process::ExitCode {
+    node::cli::run()
+}
