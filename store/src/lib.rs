@@ -5,6 +5,8 @@ pub mod faults;
 
 mod base;
 mod batch;
+mod body;
+mod check;
 mod checkpoint;
 mod commit;
 mod engine;

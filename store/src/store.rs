@@ -4,6 +4,7 @@ use crate::{
     Result, StoreError,
     base::{Base, CodeTable, Slot},
     batch::Batch,
+    body,
     commit::{Failure, IDENTITY, POSITION, Step},
     engine::Engine,
     identity,
@@ -11,7 +12,7 @@ use crate::{
     options::Options,
     reader::Reader,
     tables::{META, Tables},
-    values::{self, Position},
+    values::Position,
 };
 use alloy_primitives::keccak256;
 use redb::ReadTransaction;
@@ -289,9 +290,9 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
     let mut step = Step { tables: Tables::new(&transaction), position, options };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
-    let body = values::encode_body(&jam::Signature::default(), &[]);
-    let receipts = crate::receipts::encode(id, genesis.header.timestamp, &[], &[]);
-    step.put_block(&genesis.header, id, &body, &receipts)?;
+    let no_body = body::encode(&jam::Signature::default(), &[]);
+    let receipts = crate::receipts::encode(id.hash, genesis.header.timestamp, &[], &[]);
+    step.put_block(&genesis.header, id, &no_body, &receipts)?;
     step.index(number)?;
     for (key, value) in &genesis.writes {
         step.tables.values()?.insert(key.as_bytes(), &value.0)?;

@@ -4,19 +4,15 @@ use crate::{
     Result, StoreError,
     engine::Engine,
     medium::Medium,
-    receipts,
     store::{Store, position},
-    tables::{self, BODIES, CODES, HEADERS, RECEIPTS, numbered},
-    values,
+    tables,
 };
-use alloy_consensus::proofs::{calculate_receipt_root, ordered_trie_root_encoded};
-use alloy_primitives::{B256, keccak256};
 use redb::Database;
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::{BlockId, Transaction};
+use types::BlockId;
 
 /// Memory for pages while a file is copied, checked or compacted.
 const CACHE_BYTES: usize = 64 << 20;
@@ -67,59 +63,6 @@ impl Store {
                 .map(|(name, entries, bytes)| TableSize { name, entries, bytes })
                 .collect(),
         })
-    }
-
-    /// Reads everything and compares it with what it should be: hashes, roots, indexes, states.
-    pub fn check(&self, mut progress: impl FnMut(u64)) -> Result<()> {
-        self.load()?;
-        self.states(&mut progress)?;
-        let reader = self.reader()?;
-        let mut parent = None;
-        for number in reader.genesis()..=reader.newest().number {
-            parent = Some(self.check_block(&reader, number, parent)?);
-            progress(number);
-        }
-        if parent != Some(reader.newest().hash) {
-            return Err(self.0.engine.damaged("the newest block is another one".into()));
-        }
-        let codes = reader.table(CODES)?;
-        for entry in codes.range::<&[u8; 32]>(..).map_err(|error| reader.error(error))? {
-            let (hash, code) = entry.map_err(|error| reader.error(error))?;
-            if keccak256(code.value()).0 != *hash.value() {
-                return Err(self.0.engine.damaged(format!("code {}", B256::new(*hash.value()))));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_block(&self, reader: &crate::Reader, number: u64, parent: Option<B256>) -> Result<B256> {
-        let engine = &self.0.engine;
-        let damaged = |why: &str| engine.damaged(format!("block {number}: {why}"));
-        let bytes = numbered(engine, &reader.table(HEADERS)?, "header", number)?;
-        let header = values::decode_header(&bytes).ok_or_else(|| damaged("its header does not decode"))?;
-        if parent.is_some_and(|parent| parent != header.parent_hash) {
-            return Err(damaged("it does not stand on the one before it"));
-        }
-        let body = numbered(engine, &reader.table(BODIES)?, "transactions", number)?;
-        let (_, transactions) = values::decode_body(&body).map_err(|error| damaged(&error.to_string()))?;
-        let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
-        let receipts = numbered(engine, &reader.table(RECEIPTS)?, "receipts", number)?;
-        let receipts = receipts::decode(&receipts).map_err(|error| damaged(&error.to_string()))?;
-        if ordered_trie_root_encoded(&encoded) != header.transactions_root
-            || calculate_receipt_root(&receipts) != header.receipts_root
-        {
-            return Err(damaged("its transactions or receipts are not those of its header"));
-        }
-        let hash = keccak256(&bytes);
-        if number <= reader.finalized().number {
-            let found = transactions.iter().zip(0..).all(|(tx, index)| {
-                reader.place(&tx.hash()).is_ok_and(|place| place == Some((number, index)))
-            });
-            if !found || reader.number(&hash)? != Some(number) {
-                return Err(damaged("it cannot be found by its hash, or one of its transactions"));
-            }
-        }
-        Ok(hash)
     }
 
     /// A hash of everything that is committed now, to compare two stores.
