@@ -31,10 +31,12 @@ impl Store {
     pub fn check(&self, mut progress: impl FnMut(u64)) -> Result<()> {
         self.load()?;
         self.states(&mut progress)?;
-        let reader = self.reader()?;
-        reader.check_blocks(&mut progress)?;
-        reader.check_codes()?;
-        reader.check_ended()
+        self.0.engine.guarded(|| {
+            let reader = self.reader()?;
+            reader.check_blocks(&mut progress)?;
+            reader.check_codes()?;
+            reader.check_ended()
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     Result, StoreError, body, receipts,
-    store::{Shared, position},
+    store::Shared,
     tables::{BODIES, ENDED, HEADERS, NUMBERS, PLACES, RECEIPTS},
     values::{self, Position},
 };
@@ -37,8 +37,7 @@ pub struct Ended {
 
 impl Reader {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
-        let read = shared.engine.read()?;
-        let position = position(&shared.engine, &read)?;
+        let (read, position) = shared.read()?;
         Ok(Self { shared, read, position })
     }
 

@@ -40,6 +40,10 @@ pub struct Recovered {
 impl Store {
     /// Everything for a restart, checked: what does not fit together is refused as a whole.
     pub fn load(&self) -> Result<Recovered> {
+        self.0.engine.guarded(|| self.recovered())
+    }
+
+    fn recovered(&self) -> Result<Recovered> {
         let reader = self.reader()?;
         let mut accepted = reader.accepted()?;
         accepted.sort_unstable_by_key(|accepted| accepted.arrival);

@@ -1,12 +1,6 @@
 //! What an operator does with a file: look at its size, check it, copy it, make it smaller.
 
-use crate::{
-    Result, StoreError,
-    engine::Engine,
-    medium::Medium,
-    store::{Store, position},
-    tables,
-};
+use crate::{Result, StoreError, create::position, engine::Engine, medium::Medium, store::Store, tables};
 use redb::Database;
 use std::{
     fs, io,
@@ -82,7 +76,9 @@ impl Store {
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
         let copied = self.copy_to(&unfinished).and_then(|()| {
-            fs::rename(&unfinished, path).map_err(|source| StoreError::Io { path: path.into(), source })
+            let renamed = fs::rename(&unfinished, path);
+            let synced = renamed.and_then(|()| Medium::File(path.into()).sync_directory());
+            synced.map_err(|source| StoreError::Io { path: path.into(), source })
         });
         if copied.is_err() {
             // What could not be copied is of no use; if it cannot be removed either, its name says what it is.
