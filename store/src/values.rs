@@ -234,3 +234,75 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Option<Header> {
 pub(crate) fn decode_record(bytes: &[u8]) -> Result<Record, DecodeError> {
     Record::from_bytes(unsealed(bytes)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{SignableTransaction, TxEip1559};
+    use alloy_primitives::Signature as TxSignature;
+    use proptest::prelude::*;
+
+    fn tx(nonce: u64, input: Vec<u8>, authorities: Vec<Address>) -> Transaction {
+        let tx = TxEip1559 { nonce, input: input.into(), ..TxEip1559::default() };
+        let tx = TxEnvelope::from(tx.into_signed(TxSignature::test_signature()));
+        let plain = Transaction::new(Recovered::new_unchecked(tx, Address::repeat_byte(nonce as u8)));
+        Transaction::with_authorities(plain.signed().clone(), plain.encoded().clone(), authorities)
+    }
+
+    proptest! {
+        #[test]
+        fn accepted_transactions_come_back(
+            (arrival, at, nonce) in any::<(u64, u64, u64)>(),
+            (attempts, lone_failures, returned) in any::<(u32, u32, bool)>(),
+            input in proptest::collection::vec(any::<u8>(), 0..300),
+            authorities in proptest::collection::vec(any::<[u8; 20]>().prop_map(Address::from), 0..4),
+        ) {
+            let at = Time::from_millis(at);
+            let tx = tx(nonce, input, authorities);
+            let accepted = Accepted { arrival, at, attempts, lone_failures, returned, tx };
+            let bytes = accepted.encode();
+            prop_assert_eq!(Accepted::arrival(&bytes), Some(arrival));
+            let again = Accepted::decode(&bytes).unwrap();
+            prop_assert_eq!(again.tx.authorities(), accepted.tx.authorities());
+            prop_assert_eq!(again.tx.sender(), accepted.tx.sender());
+            prop_assert_eq!(again.encode(), bytes);
+        }
+
+        #[test]
+        fn one_transaction_of_a_body_is_that_of_all(
+            inputs in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 0..6),
+        ) {
+            let txs = (0..).zip(inputs).map(|(nonce, input)| tx(nonce, input, vec![])).collect::<Vec<_>>();
+            let bytes = crate::body::encode(&jam::Signature::default(), &txs);
+            prop_assert_eq!(&crate::body::decode(&bytes).unwrap().1, &txs);
+            for (index, tx) in (0..).zip(&txs) {
+                let one = crate::body::decode_one(&bytes, index).unwrap().unwrap();
+                prop_assert_eq!((one.hash(), one.sender()), (tx.hash(), tx.sender()));
+            }
+            prop_assert_eq!(crate::body::decode_one(&bytes, txs.len() as u32), Ok(None));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            // With a checksum that is right, so that what is behind it is looked at too.
+            let sealed = sealed(bytes.clone());
+            for bytes in [&bytes, &sealed] {
+                let _ = Position::decode(bytes);
+                let _ = Accepted::decode(bytes);
+                let _ = decode_ended(bytes);
+                let _ = decode_record(bytes);
+                let _ = decode_header(bytes);
+                let _ = crate::body::decode(bytes);
+                let _ = crate::receipts::decode(bytes);
+                let _ = crate::checkpoint::decode(bytes, &Params::TINY);
+                if let Ok(writes) = decode_writes(bytes) {
+                    prop_assert_eq!(&encode_writes(&writes), bytes);
+                }
+            }
+            prop_assert_eq!(unsealed(&sealed), Ok(&bytes[..]));
+            let mut wrong = sealed;
+            wrong[0] ^= 1;
+            prop_assert!(unsealed(&wrong).is_err());
+        }
+    }
+}
