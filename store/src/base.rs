@@ -95,11 +95,12 @@ impl Values for Base {
     type Error = StoreError;
 
     fn value(&self, key: &Key) -> Result<Option<Value>> {
+        let openings = self.shared.engine.openings();
         if let Ok(value) = self.slot.get(key) {
             return Ok(value);
         }
         // Somebody's failed write may have stopped the engine; opened again, it has the same values.
-        self.shared.heal()?;
+        self.shared.heal(openings)?;
         self.slot.get(key).map_err(|error| self.shared.engine.error(error.into()))
     }
 }
@@ -119,7 +120,7 @@ impl Codes for CodeTable {
 
     fn code(&self, hash: &B256) -> Result<Option<Bytes>> {
         let engine = &self.0.engine;
-        let read = engine.read()?;
+        let (read, _) = self.0.read()?;
         let table = read.open_table(CODES).map_err(|error| engine.error(error.into()))?;
         let code = table.get(&hash.0).map_err(|error| engine.error(error.into()))?;
         Ok(code.map(|code| Bytes::copy_from_slice(code.value())))

@@ -3,7 +3,7 @@
 use crate::{
     StoreError,
     batch::{Entry, Unfinished},
-    checkpoint,
+    body, checkpoint,
     options::Options,
     receipts,
     tables::Tables,
@@ -136,10 +136,10 @@ impl Step<'_> {
         if block.transactions().len() != unfinished.receipts.len() {
             return refused(format!("block {id} does not have one receipt for each transaction"));
         }
-        let body = values::encode_body(&unfinished.draft.signature, block.transactions());
+        let encoded_body = body::encode(&unfinished.draft.signature, block.transactions());
         let encoded =
-            receipts::encode(id, block.header().timestamp, block.transactions(), &unfinished.receipts);
-        self.put_block(block.header(), id, &body, &encoded)?;
+            receipts::encode(id.hash, block.header().timestamp, block.transactions(), &unfinished.receipts);
+        self.put_block(block.header(), id, &encoded_body, &encoded)?;
         self.tables.writes()?.insert(id.number, &values::encode_writes(&unfinished.writes)[..])?;
         for (hash, code) in unfinished.created.iter() {
             self.tables.codes()?.insert(&hash.0, &code[..])?;

@@ -11,7 +11,10 @@ use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{PoisonError, RwLock, RwLockReadGuard},
+    sync::{
+        PoisonError, RwLock, RwLockReadGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// The storage engine.
@@ -21,11 +24,12 @@ pub(crate) struct Engine {
     cache_bytes: usize,
     /// `None` while it could not be opened again.
     database: RwLock<Option<Database>>,
+    openings: AtomicU64,
 }
 
 impl Engine {
     pub(crate) fn open(medium: Medium, cache_bytes: usize) -> Result<Self> {
-        let engine = Self { medium, cache_bytes, database: RwLock::new(None) };
+        let engine = Self { medium, cache_bytes, database: RwLock::new(None), openings: AtomicU64::new(0) };
         engine.reopen()?;
         Ok(engine)
     }
@@ -42,33 +46,40 @@ impl Engine {
         }
         *database = None;
         *database = Some(self.open_database()?);
+        self.openings.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
-    /// A damaged file may make the engine panic; whoever opens it gets an error.
     fn open_database(&self) -> Result<Database> {
-        let opened = catch_unwind(AssertUnwindSafe(|| self.medium.open(self.cache_bytes)));
-        match opened {
-            Ok(Ok(database)) => Ok(database),
-            Ok(Err(OpenError::Refused(error))) => Err(error),
-            Ok(Err(OpenError::Engine(error))) => Err(self.error(error.into())),
-            Err(_) => Err(self.damaged("it cannot be opened".into())),
-        }
+        self.guarded(|| match self.medium.open(self.cache_bytes) {
+            Ok(database) => Ok(database),
+            Err(OpenError::Refused(error)) => Err(error),
+            Err(OpenError::Engine(error)) => Err(self.error(error.into())),
+        })
     }
 
     fn database(&self) -> RwLockReadGuard<'_, Option<Database>> {
         self.database.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is committed now. Tried twice: another error may have stopped the engine before.
+    /// How often it was opened: whoever finds it stopped can tell whether somebody else has opened it again already.
+    pub(crate) fn openings(&self) -> u64 {
+        self.openings.load(Ordering::Acquire)
+    }
+
+    /// What is committed now.
     pub(crate) fn read(&self) -> Result<ReadTransaction> {
-        if let Some(Ok(read)) = self.database().as_ref().map(Database::begin_read) {
-            return Ok(read);
-        }
-        self.reopen()?;
-        let database = self.database();
-        let database = database.as_ref().ok_or_else(|| self.damaged("it cannot be opened".into()))?;
-        database.begin_read().map_err(|error| self.error(error.into()))
+        let read = match self.database().as_ref() {
+            Some(database) => database.begin_read().map_err(redb::Error::from),
+            None => Err(redb::Error::PreviousIo),
+        };
+        read.map_err(|error| self.error(error))
+    }
+
+    /// Runs what reads the file as a whole. The engine panics at some kinds of damage; then it is damaged.
+    pub(crate) fn guarded<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        catch_unwind(AssertUnwindSafe(act))
+            .unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
     }
 
     /// Begins to write.

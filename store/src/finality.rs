@@ -13,9 +13,9 @@ use types::BlockId;
 /// What the index of a block's logs consists of.
 #[derive(Default)]
 pub(crate) struct Index {
-    transactions: Vec<[u8; 32]>,
-    addresses: BTreeSet<[u8; 28]>,
-    topics: BTreeSet<[u8; 41]>,
+    pub(crate) transactions: Vec<[u8; 32]>,
+    pub(crate) addresses: BTreeSet<[u8; 28]>,
+    pub(crate) topics: BTreeSet<[u8; 41]>,
 }
 
 /// The key under which an address has logged in a block.
@@ -35,7 +35,7 @@ pub(crate) fn topic_key(position: u8, topic: &[u8; 32], number: u64) -> [u8; 41]
 }
 
 impl Index {
-    fn of(number: u64, bytes: &[u8]) -> Result<Self, jam::codec::DecodeError> {
+    pub(crate) fn of(number: u64, bytes: &[u8]) -> Result<Self, jam::codec::DecodeError> {
         let mut index = Self::default();
         let (addresses, topics) = (&mut index.addresses, &mut index.topics);
         receipts::walk(

@@ -1,12 +1,89 @@
 //! The durable memory of a node, in one file.
+//!
+//! ```text
+//!   driver ── Batch ──▶ Store::commit: one transaction, synced, all or nothing
+//!               │
+//!               ├ accepted, returned, ended ─────▶ journal: transactions that are neither final nor ended, and why others ended
+//!               ├ sealed ────────────────────────▶ header, body, receipts, writes, codes of an unfinished block
+//!               ├ queue(Record) ─────────────────▶ journal of the queue, without what says nothing any more
+//!               │    Released ───────────────────▶ the blocks go; their transactions are in the pool again
+//!               │    Finalized ──────────────────▶ found by hash, logs by address and topic; the values move on (fold)
+//!               └ checkpoint ────────────────────▶ where following JAM begins
+//!
+//!   restart ── Store::load ──▶ Recovered: pool, blocks, queue, checkpoint      Store::states ──▶ the last states
+//!   rpc ────── Store::reader ──▶ Reader: blocks, receipts, transactions, logs on one snapshot
+//!   bundler ── Store::base, Store::codes ──▶ Layer<Base>
+//! ```
+//!
+//! # Rules
+//!
+//! * **A step is durable or it never was.** [`Store::commit`] returns when the bytes are synced. If it fails it opens the
+//!   file again and looks: the step is there, or an error says that it is not. Only if it cannot look either, it says
+//!   [`StoreError::Uncertain`]; then the *same* batch may be tried again, and nothing else.
+//! * **Any number of accepts are one step**: one insert each, and one sync for all.
+//! * **Where a transaction is follows from the blocks.** A block is written once, when it is sealed; when it becomes final
+//!   only indexes are added. An accepted transaction is in the pool unless an unfinished block holds it, so a release is
+//!   complete as soon as the blocks are gone.
+//! * **The values trail finality** by [`Options::trail_blocks`]; the journal keeps what the blocks above wrote. So the
+//!   states of that many final blocks, and of all unfinished ones, are layers that a restart makes again, each compared
+//!   with its header.
+//! * **Nobody holds a snapshot for long**, or the file would grow with every commit: a [`Base`] always reads the newest
+//!   snapshot with the same values. A [`Reader`] is one snapshot; drop it when the question is answered.
+//! * **Whose file it is** ([`Chain`]) and which format it has is looked at first. Another chain's, a newer, an older, a
+//!   foreign and a damaged file are refused with one sentence each, and so is a copy that is behind what the chain has
+//!   applied ([`Store::check_applied`]).
+//! * **Codes stay.** A code is what it hashes to; that of a released block is harmless and usually comes back.
+//!
+//! # Limits
+//!
+//! | | |
+//! |---|---|
+//! | ended transactions remembered | [`Options::ended_max`] |
+//! | states | [`Options::trail_blocks`], and the unfinished ones |
+//! | the queue's records | those of unfinished blocks |
+//! | logs in an answer | an argument of [`Reader::logs`] |
+//! | memory for pages | [`Options::cache_bytes`] |
+//!
+//! # Errors
+//!
+//! [`StoreError`]; [`StoreError::retry`] says what to do. A full disk is [`StoreError::Full`]: nothing of the step was
+//! written, everything can still be read, and the same step works when there is room. On Linux the file reserves room
+//! before it grows, so that only growing can fail for this reason.
+//!
+//! # Example
+//!
+//! ```
+//! use jam::{Ed25519Secret, HeaderHash, Params};
+//! use service::{Config, genesis::Genesis};
+//! use store::{Batch, Chain, Options, Store};
+//!
+//! let builder = Ed25519Secret::trivial(9).public();
+//! let genesis = Genesis::dev(&Config::new(7, [1; 32].into(), builder));
+//! let jam_genesis = HeaderHash([2; 32].into());
+//! let chain = Chain { genesis: genesis.id().hash, service: 7, builder, jam_genesis };
+//! let store = Store::in_memory(Options::new(chain, Params::TINY), &genesis)?;
+//!
+//! let mut batch = Batch::new();
+//! batch.ended([3; 32].into(), types::Reason::Flushed, types::Time::ZERO);
+//! store.commit(&batch)?;
+//!
+//! assert_eq!(store.load()?.finalized, genesis.id());
+//! assert_eq!(store.states(|_| {})?[0].root(), genesis.header.state_root);
+//! let ended = store.reader()?.ended(&[3; 32].into())?.expect("it is remembered");
+//! assert_eq!(ended.reason, types::Reason::Flushed);
+//! # Ok::<(), store::StoreError>(())
+//! ```
 
 #[cfg(feature = "faults")]
 pub mod faults;
 
 mod base;
 mod batch;
+mod body;
+mod check;
 mod checkpoint;
 mod commit;
+mod create;
 mod engine;
 mod error;
 mod finality;

@@ -37,6 +37,15 @@ impl Medium {
         }
     }
 
+    /// Makes the name of a new file durable.
+    pub(crate) fn sync_directory(&self) -> io::Result<()> {
+        let Self::File(path) = self else { return Ok(()) };
+        match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+            _ => File::open(".")?.sync_all(),
+        }
+    }
+
     /// Opens what is there, or makes it.
     pub(crate) fn open(&self, cache_bytes: usize) -> Result<Database, OpenError> {
         let mut builder = Builder::new();

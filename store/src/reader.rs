@@ -1,8 +1,8 @@
 //! Questions about final and unfinished blocks, transactions and what ended, on one snapshot.
 
 use crate::{
-    Result, StoreError, receipts,
-    store::{Shared, position},
+    Result, StoreError, body, receipts,
+    store::Shared,
     tables::{BODIES, ENDED, HEADERS, NUMBERS, PLACES, RECEIPTS},
     values::{self, Position},
 };
@@ -37,8 +37,7 @@ pub struct Ended {
 
 impl Reader {
     pub(crate) fn new(shared: Arc<Shared>) -> Result<Self> {
-        let read = shared.engine.read()?;
-        let position = position(&shared.engine, &read)?;
+        let (read, position) = shared.read()?;
         Ok(Self { shared, read, position })
     }
 
@@ -100,7 +99,7 @@ impl Reader {
     /// A block with its transactions.
     pub fn block(&self, number: u64) -> Result<Option<SealedBlock>> {
         let Some(header) = self.header(number)? else { return Ok(None) };
-        let body = self.numbered(BODIES, number, |bytes| values::decode_body(bytes).ok())?;
+        let body = self.numbered(BODIES, number, |bytes| body::decode(bytes).ok())?;
         Ok(body.map(|(_, transactions)| SealedBlock::new(header, transactions)))
     }
 
@@ -126,7 +125,7 @@ impl Reader {
     /// A final transaction with its place.
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Transaction, u64, u32)>> {
         let Some((number, index)) = self.place(hash)? else { return Ok(None) };
-        let tx = self.numbered(BODIES, number, |bytes| values::decode_one(bytes, index).ok().flatten())?;
+        let tx = self.numbered(BODIES, number, |bytes| body::decode_one(bytes, index).ok().flatten())?;
         Ok(tx.map(|tx| (tx, number, index)))
     }
 

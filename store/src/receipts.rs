@@ -6,17 +6,17 @@ use jam::{
     Params,
     codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_natural},
 };
-use types::{BlockId, Transaction};
+use types::Transaction;
 
 /// The receipts of a block, with what a log must say about its place.
 pub(crate) fn encode(
-    block: BlockId,
+    block: B256,
     timestamp: u64,
     transactions: &[Transaction],
     receipts: &[ReceiptEnvelope],
 ) -> Vec<u8> {
     let mut out = Vec::new();
-    block.hash.encode_to(&mut out);
+    block.encode_to(&mut out);
     timestamp.encode_to(&mut out);
     put_natural(receipts.len() as u64, &mut out);
     for (tx, receipt) in transactions.iter().zip(receipts) {

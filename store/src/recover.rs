@@ -3,7 +3,7 @@
 use crate::{
     Result,
     batch::{Checkpoint, Unfinished},
-    checkpoint,
+    body, checkpoint,
     commit::CHECKPOINT,
     reader::Reader,
     receipts,
@@ -40,6 +40,10 @@ pub struct Recovered {
 impl Store {
     /// Everything for a restart, checked: what does not fit together is refused as a whole.
     pub fn load(&self) -> Result<Recovered> {
+        self.0.engine.guarded(|| self.recovered())
+    }
+
+    fn recovered(&self) -> Result<Recovered> {
         let reader = self.reader()?;
         let mut accepted = reader.accepted()?;
         accepted.sort_unstable_by_key(|accepted| accepted.arrival);
@@ -136,11 +140,11 @@ impl Reader {
         let what = format!("block {number}");
         let headers = (self.header(number - 1)?, self.header(number)?);
         let (Some(parent), Some(header)) = headers else { return self.damaged(&what, "it is missing") };
-        let body = numbered(engine, &self.table(BODIES)?, "transactions", number)?;
+        let bodies = numbered(engine, &self.table(BODIES)?, "transactions", number)?;
         let receipts = numbered(engine, &self.table(RECEIPTS)?, "receipts", number)?;
         let writes = numbered(engine, &self.table(WRITES)?, "writes", number)?;
         let read = || -> Result<_, jam::codec::DecodeError> {
-            Ok((values::decode_body(&body)?, receipts::decode(&receipts)?, values::decode_writes(&writes)?))
+            Ok((body::decode(&bodies)?, receipts::decode(&receipts)?, values::decode_writes(&writes)?))
         };
         let ((signature, mut transactions), receipts, writes) = match read() {
             Ok(read) => read,

@@ -19,9 +19,13 @@ impl Store {
     /// Reads every value of the table, so `progress` is told how many there were so far. The root of each state is
     /// compared with its block's header.
     pub fn states(&self, mut progress: impl FnMut(u64)) -> Result<Vec<Layer<Base>>> {
+        self.0.engine.guarded(|| self.layers(&mut progress))
+    }
+
+    fn layers(&self, progress: &mut impl FnMut(u64)) -> Result<Vec<Layer<Base>>> {
         let reader = self.reader()?;
         let base = self.base();
-        let mut layer = Layer::new(base.clone(), self.tree(&base, &mut progress)?, base.height());
+        let mut layer = Layer::new(base.clone(), self.tree(&base, progress)?, base.height());
         let mut layers = Vec::new();
         let engine = &self.0.engine;
         let writes = reader.table(WRITES)?;

@@ -4,16 +4,15 @@ use crate::{
     Result, StoreError,
     base::{Base, CodeTable, Slot},
     batch::Batch,
-    commit::{Failure, IDENTITY, POSITION, Step},
+    commit::{Failure, Step},
+    create::{self, position},
     engine::Engine,
-    identity,
     medium::Medium,
     options::Options,
     reader::Reader,
-    tables::{META, Tables},
-    values::{self, Position},
+    tables::Tables,
+    values::Position,
 };
-use alloy_primitives::keccak256;
 use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
@@ -72,17 +71,7 @@ impl Store {
 
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
-        let read = engine.read()?;
-        let tables = read.list_tables().map_err(|error| engine.error(error.into()))?.count();
-        drop(read);
-        if tables == 0 {
-            make(&engine, &options, genesis).map_err(|failure| failure.told(&engine))?;
-        }
-        let read = engine.read()?;
-        identity::check(&engine, &read, &options.chain)?;
-        let position = position(&engine, &read)?;
-        let slot = Slot::new(&engine, &read, position.folded)?;
-        drop(read);
+        let (position, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
         let writer = Mutex::new(Writer { position, uncertain: None });
         Ok(Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) })))
     }
@@ -101,7 +90,7 @@ impl Store {
         // The second time if an error of somebody else had stopped the engine before.
         for last in [false, true] {
             match self.write(&writer.position, batch) {
-                Ok(position) => return self.took(&mut writer, position),
+                Ok(position) => return Ok(self.took(&mut writer, position)),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Storage(error)) => {
                     let stopped = matches!(error, redb::Error::PreviousIo | redb::Error::DatabaseClosed);
@@ -131,12 +120,12 @@ impl Store {
         Ok(position)
     }
 
-    fn took(&self, writer: &mut Writer, position: Position) -> Result<Committed> {
+    fn took(&self, writer: &mut Writer, position: Position) -> Committed {
         let moved = writer.position.folded != position.folded;
         writer.position = position;
         // What is durable is durable; a table that cannot be read says so when it is read.
         let _ = self.0.refresh(position.folded);
-        Ok(self.committed(&writer.position, moved))
+        self.committed(&writer.position, moved)
     }
 
     fn committed(&self, position: &Position, moved: bool) -> Committed {
@@ -236,20 +225,28 @@ impl Shared {
         Ok(())
     }
 
-    /// After an error of reading: opens the file again if that is what it takes.
-    pub(crate) fn heal(&self) -> Result<()> {
-        let read = self.engine.read()?;
-        let position = position(&self.engine, &read);
-        drop(read);
-        let position = match position {
-            Ok(position) => position,
-            Err(_) => {
-                self.engine.reopen()?;
-                let read = self.engine.read()?;
-                self::position(&self.engine, &read)?
-            }
+    /// What is committed now; if the engine was stopped by an error, it is opened again first.
+    pub(crate) fn read(&self) -> Result<(ReadTransaction, Position)> {
+        let openings = self.engine.openings();
+        let read = || {
+            let read = self.engine.read()?;
+            let position = position(&self.engine, &read)?;
+            Ok((read, position))
         };
-        self.refresh(position.folded)
+        read().or_else(|_| {
+            self.heal(openings)?;
+            read()
+        })
+    }
+
+    /// After an error of reading: opens the file again, unless somebody has done so since. Not while a step is being
+    /// written.
+    pub(crate) fn heal(&self, openings: u64) -> Result<()> {
+        let writer = self.writer();
+        if self.engine.openings() == openings {
+            self.engine.reopen()?;
+        }
+        self.refresh(writer.position.folded)
     }
 }
 
@@ -260,47 +257,4 @@ impl Failure {
             Self::Storage(error) => engine.error(error),
         }
     }
-}
-
-/// How far a file is.
-pub(crate) fn position(engine: &Engine, read: &ReadTransaction) -> Result<Position> {
-    let table = read.open_table(META).map_err(|error| engine.error(error.into()))?;
-    let value = table.get(POSITION).map_err(|error| engine.error(error.into()))?;
-    let value = value.ok_or_else(|| engine.damaged("it does not say how far it is".into()))?;
-    Position::decode(value.value()).map_err(|error| engine.damaged(format!("how far it is: {error}")))
-}
-
-/// Makes the file of a new chain, in one step.
-fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Failure> {
-    let id = genesis.id();
-    let transaction = engine.write()?;
-    let number = id.number;
-    let position = Position {
-        step: 1,
-        arrivals: 0,
-        ended: 0,
-        records: 0,
-        build: 0,
-        genesis: number,
-        finalized: id,
-        newest: id,
-        folded: number,
-    };
-    let mut step = Step { tables: Tables::new(&transaction), position, options };
-    step.tables.make_all()?;
-    step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
-    let body = values::encode_body(&jam::Signature::default(), &[]);
-    let receipts = crate::receipts::encode(id, genesis.header.timestamp, &[], &[]);
-    step.put_block(&genesis.header, id, &body, &receipts)?;
-    step.index(number)?;
-    for (key, value) in &genesis.writes {
-        step.tables.values()?.insert(key.as_bytes(), &value.0)?;
-    }
-    for (hash, code) in genesis.codes.iter() {
-        debug_assert_eq!(*hash, keccak256(code));
-        step.tables.codes()?.insert(&hash.0, &code[..])?;
-    }
-    step.finish()?;
-    transaction.commit()?;
-    Ok(())
 }

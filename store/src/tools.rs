@@ -1,22 +1,12 @@
 //! What an operator does with a file: look at its size, check it, copy it, make it smaller.
 
-use crate::{
-    Result, StoreError,
-    engine::Engine,
-    medium::Medium,
-    receipts,
-    store::{Store, position},
-    tables::{self, BODIES, CODES, HEADERS, RECEIPTS, numbered},
-    values,
-};
-use alloy_consensus::proofs::{calculate_receipt_root, ordered_trie_root_encoded};
-use alloy_primitives::{B256, keccak256};
+use crate::{Result, StoreError, create::position, engine::Engine, medium::Medium, store::Store, tables};
 use redb::Database;
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-use types::{BlockId, Transaction};
+use types::BlockId;
 
 /// Memory for pages while a file is copied, checked or compacted.
 const CACHE_BYTES: usize = 64 << 20;
@@ -69,59 +59,6 @@ impl Store {
         })
     }
 
-    /// Reads everything and compares it with what it should be: hashes, roots, indexes, states.
-    pub fn check(&self, mut progress: impl FnMut(u64)) -> Result<()> {
-        self.load()?;
-        self.states(&mut progress)?;
-        let reader = self.reader()?;
-        let mut parent = None;
-        for number in reader.genesis()..=reader.newest().number {
-            parent = Some(self.check_block(&reader, number, parent)?);
-            progress(number);
-        }
-        if parent != Some(reader.newest().hash) {
-            return Err(self.0.engine.damaged("the newest block is another one".into()));
-        }
-        let codes = reader.table(CODES)?;
-        for entry in codes.range::<&[u8; 32]>(..).map_err(|error| reader.error(error))? {
-            let (hash, code) = entry.map_err(|error| reader.error(error))?;
-            if keccak256(code.value()).0 != *hash.value() {
-                return Err(self.0.engine.damaged(format!("code {}", B256::new(*hash.value()))));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_block(&self, reader: &crate::Reader, number: u64, parent: Option<B256>) -> Result<B256> {
-        let engine = &self.0.engine;
-        let damaged = |why: &str| engine.damaged(format!("block {number}: {why}"));
-        let bytes = numbered(engine, &reader.table(HEADERS)?, "header", number)?;
-        let header = values::decode_header(&bytes).ok_or_else(|| damaged("its header does not decode"))?;
-        if parent.is_some_and(|parent| parent != header.parent_hash) {
-            return Err(damaged("it does not stand on the one before it"));
-        }
-        let body = numbered(engine, &reader.table(BODIES)?, "transactions", number)?;
-        let (_, transactions) = values::decode_body(&body).map_err(|error| damaged(&error.to_string()))?;
-        let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
-        let receipts = numbered(engine, &reader.table(RECEIPTS)?, "receipts", number)?;
-        let receipts = receipts::decode(&receipts).map_err(|error| damaged(&error.to_string()))?;
-        if ordered_trie_root_encoded(&encoded) != header.transactions_root
-            || calculate_receipt_root(&receipts) != header.receipts_root
-        {
-            return Err(damaged("its transactions or receipts are not those of its header"));
-        }
-        let hash = keccak256(&bytes);
-        if number <= reader.finalized().number {
-            let found = transactions.iter().zip(0..).all(|(tx, index)| {
-                reader.place(&tx.hash()).is_ok_and(|place| place == Some((number, index)))
-            });
-            if !found || reader.number(&hash)? != Some(number) {
-                return Err(damaged("it cannot be found by its hash, or one of its transactions"));
-            }
-        }
-        Ok(hash)
-    }
-
     /// A hash of everything that is committed now, to compare two stores.
     #[cfg(feature = "faults")]
     pub fn fingerprint(&self) -> Result<jam::Hash> {
@@ -139,7 +76,9 @@ impl Store {
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
         let copied = self.copy_to(&unfinished).and_then(|()| {
-            fs::rename(&unfinished, path).map_err(|source| StoreError::Io { path: path.into(), source })
+            let renamed = fs::rename(&unfinished, path);
+            let synced = renamed.and_then(|()| Medium::File(path.into()).sync_directory());
+            synced.map_err(|source| StoreError::Io { path: path.into(), source })
         });
         if copied.is_err() {
             // What could not be copied is of no use; if it cannot be removed either, its name says what it is.

@@ -5,7 +5,7 @@ use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes};
 use jam::{
-    Ed25519Key, HeaderHash, Params, Signature,
+    Ed25519Key, HeaderHash, Params,
     codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_natural},
     hash::blake2b,
 };
@@ -31,7 +31,7 @@ pub(crate) fn unsealed(bytes: &[u8]) -> Result<&[u8], DecodeError> {
 }
 
 /// Reads all of some bytes; nothing here depends on the chain's parameters.
-fn whole<T>(
+pub(crate) fn whole<T>(
     bytes: &[u8],
     read: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
@@ -41,7 +41,7 @@ fn whole<T>(
     Ok(value)
 }
 
-fn inconsistent(input: &Decoder<'_>, why: &'static str) -> DecodeError {
+pub(crate) fn inconsistent(input: &Decoder<'_>, why: &'static str) -> DecodeError {
     input.error(Malformed::Inconsistent(why))
 }
 
@@ -145,11 +145,11 @@ impl Accepted {
         put_natural(self.tx.authorities().len() as u64, &mut out);
         self.tx.authorities().iter().for_each(|authority| authority.0.encode_to(&mut out));
         out.extend_from_slice(self.tx.encoded());
-        out
+        sealed(out)
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        whole(bytes, |input| {
+        whole(unsealed(bytes)?, |input| {
             let (arrival, at) = Decode::decode_from(input)?;
             let (attempts, lone_failures) = Decode::decode_from(input)?;
             let returned = Decode::decode_from(input)?;
@@ -168,11 +168,11 @@ impl Accepted {
     }
 }
 
-fn take_address(input: &mut Decoder<'_>) -> Result<Address, DecodeError> {
+pub(crate) fn take_address(input: &mut Decoder<'_>) -> Result<Address, DecodeError> {
     Ok(Address(Decode::decode_from(input)?))
 }
 
-fn take_tx(
+pub(crate) fn take_tx(
     input: &mut Decoder<'_>,
     len: usize,
     sender: Address,
@@ -183,49 +183,6 @@ fn take_tx(
     let tx = TxEnvelope::decode_2718_exact(&encoded)
         .map_err(|_| inconsistent(&start, "a transaction does not decode"))?;
     Ok(Transaction::with_authorities(Recovered::new_unchecked(tx, sender), encoded, authorities))
-}
-
-/// Signature and transactions of a block.
-pub(crate) fn encode_body(signature: &Signature, transactions: &[Transaction]) -> Vec<u8> {
-    let mut out = Vec::new();
-    signature.encode_to(&mut out);
-    put_natural(transactions.len() as u64, &mut out);
-    for tx in transactions {
-        tx.sender().0.encode_to(&mut out);
-        put_natural(tx.encoded().len() as u64, &mut out);
-        out.extend_from_slice(tx.encoded());
-    }
-    out
-}
-
-pub(crate) fn decode_body(bytes: &[u8]) -> Result<(Signature, Vec<Transaction>), DecodeError> {
-    whole(bytes, |input| {
-        let signature = Signature::decode_from(input)?;
-        let len = input.length(21, usize::MAX)?;
-        let mut transactions = Vec::with_capacity(len.min(1024));
-        for _ in 0..len {
-            let sender = take_address(input)?;
-            let bytes = input.length(1, usize::MAX)?;
-            transactions.push(take_tx(input, bytes, sender, vec![])?);
-        }
-        Ok((signature, transactions))
-    })
-}
-
-/// One transaction of a block, without decoding the others.
-pub(crate) fn decode_one(bytes: &[u8], index: u32) -> Result<Option<Transaction>, DecodeError> {
-    let input = &mut Decoder::new(bytes, &Params::TINY);
-    Signature::decode_from(input)?;
-    let len = input.length(21, usize::MAX)?;
-    for at in 0..len {
-        let sender = take_address(input)?;
-        let bytes = input.length(1, usize::MAX)?;
-        if at == index as usize {
-            return Ok(Some(take_tx(input, bytes, sender, vec![])?));
-        }
-        input.take(bytes)?;
-    }
-    Ok(None)
 }
 
 /// What a block wrote, in the order of the keys.
@@ -255,11 +212,11 @@ pub(crate) fn decode_writes(bytes: &[u8]) -> Result<Writes, DecodeError> {
 pub(crate) fn encode_ended(order: u64, at: Time, reason: &Reason) -> Vec<u8> {
     let mut out = (order, at.as_millis()).encode();
     out.extend_from_slice(&reason.to_bytes());
-    out
+    sealed(out)
 }
 
 pub(crate) fn decode_ended(bytes: &[u8]) -> Result<(u64, Time, Reason), DecodeError> {
-    whole(bytes, |input| {
+    whole(unsealed(bytes)?, |input| {
         let (order, at) = Decode::decode_from(input)?;
         let start = input.clone();
         let reason = Reason::from_bytes(input.take(input.left())?);
@@ -276,4 +233,76 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Option<Header> {
 /// A record of the queue with a checksum behind it.
 pub(crate) fn decode_record(bytes: &[u8]) -> Result<Record, DecodeError> {
     Record::from_bytes(unsealed(bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{SignableTransaction, TxEip1559};
+    use alloy_primitives::Signature as TxSignature;
+    use proptest::prelude::*;
+
+    fn tx(nonce: u64, input: Vec<u8>, authorities: Vec<Address>) -> Transaction {
+        let tx = TxEip1559 { nonce, input: input.into(), ..TxEip1559::default() };
+        let tx = TxEnvelope::from(tx.into_signed(TxSignature::test_signature()));
+        let plain = Transaction::new(Recovered::new_unchecked(tx, Address::repeat_byte(nonce as u8)));
+        Transaction::with_authorities(plain.signed().clone(), plain.encoded().clone(), authorities)
+    }
+
+    proptest! {
+        #[test]
+        fn accepted_transactions_come_back(
+            (arrival, at, nonce) in any::<(u64, u64, u64)>(),
+            (attempts, lone_failures, returned) in any::<(u32, u32, bool)>(),
+            input in proptest::collection::vec(any::<u8>(), 0..300),
+            authorities in proptest::collection::vec(any::<[u8; 20]>().prop_map(Address::from), 0..4),
+        ) {
+            let at = Time::from_millis(at);
+            let tx = tx(nonce, input, authorities);
+            let accepted = Accepted { arrival, at, attempts, lone_failures, returned, tx };
+            let bytes = accepted.encode();
+            prop_assert_eq!(Accepted::arrival(&bytes), Some(arrival));
+            let again = Accepted::decode(&bytes).unwrap();
+            prop_assert_eq!(again.tx.authorities(), accepted.tx.authorities());
+            prop_assert_eq!(again.tx.sender(), accepted.tx.sender());
+            prop_assert_eq!(again.encode(), bytes);
+        }
+
+        #[test]
+        fn one_transaction_of_a_body_is_that_of_all(
+            inputs in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..60), 0..6),
+        ) {
+            let txs = (0..).zip(inputs).map(|(nonce, input)| tx(nonce, input, vec![])).collect::<Vec<_>>();
+            let bytes = crate::body::encode(&jam::Signature::default(), &txs);
+            prop_assert_eq!(&crate::body::decode(&bytes).unwrap().1, &txs);
+            for (index, tx) in (0..).zip(&txs) {
+                let one = crate::body::decode_one(&bytes, index).unwrap().unwrap();
+                prop_assert_eq!((one.hash(), one.sender()), (tx.hash(), tx.sender()));
+            }
+            prop_assert_eq!(crate::body::decode_one(&bytes, txs.len() as u32), Ok(None));
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            // With a checksum that is right, so that what is behind it is looked at too.
+            let sealed = sealed(bytes.clone());
+            for bytes in [&bytes, &sealed] {
+                let _ = Position::decode(bytes);
+                let _ = Accepted::decode(bytes);
+                let _ = decode_ended(bytes);
+                let _ = decode_record(bytes);
+                let _ = decode_header(bytes);
+                let _ = crate::body::decode(bytes);
+                let _ = crate::receipts::decode(bytes);
+                let _ = crate::checkpoint::decode(bytes, &Params::TINY);
+                if let Ok(writes) = decode_writes(bytes) {
+                    prop_assert_eq!(&encode_writes(&writes), bytes);
+                }
+            }
+            prop_assert_eq!(unsealed(&sealed), Ok(&bytes[..]));
+            let mut wrong = sealed;
+            wrong[0] ^= 1;
+            prop_assert!(unsealed(&wrong).is_err());
+        }
+    }
 }

@@ -10,7 +10,6 @@ use queue::{Queue, Record};
 use state::{Codes, Values};
 use std::collections::BTreeMap;
 use store::{Options, Store};
-use tests::blocks::contracts;
 use txpool::Status;
 use types::{BlockId, Reason, Transaction};
 
