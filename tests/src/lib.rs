@@ -11,6 +11,7 @@
 
 pub mod blocks;
 pub mod fixtures;
+pub mod network;
 pub mod ratios;
 pub mod sim;
 pub mod vectors;
