@@ -12,5 +12,6 @@
 pub mod blocks;
 pub mod fixtures;
 pub mod ratios;
+pub mod recorded;
 pub mod sim;
 pub mod vectors;
