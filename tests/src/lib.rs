@@ -3,6 +3,7 @@
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
+//!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
@@ -12,6 +13,10 @@
 pub mod blocks;
 pub mod fixtures;
 pub mod network;
+pub mod http;
+pub mod pool_driver;
 pub mod ratios;
+pub mod recorded;
+pub mod rpc_compat;
 pub mod sim;
 pub mod vectors;
