@@ -10,6 +10,7 @@
 //! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
 pub mod blocks;
+pub mod devnet;
 pub mod fixtures;
 pub mod ratios;
 pub mod sim;
