@@ -11,6 +11,7 @@
 //! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
 pub mod blocks;
+pub mod devnet;
 pub mod fixtures;
 pub mod network;
 pub mod http;

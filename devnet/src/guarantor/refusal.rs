@@ -55,7 +55,7 @@ impl PackageRefusal {
             Self::Chain(ReportRefusal::AnchorNotRecent | ReportRefusal::LookupAnchorNotRecent) => {
                 Refusal::Stale
             }
-            Self::Behind => Refusal::Busy,
+            Self::Behind | Self::Chain(ReportRefusal::WrongAssignment) => Refusal::Busy,
             _ => Refusal::Invalid,
         }
     }

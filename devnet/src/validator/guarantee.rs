@@ -11,7 +11,7 @@ use jam::{
     codec::Encode, params::GUARANTEES_MIN,
 };
 use network::{SharedBundle, SharedReport};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 
 type Answers = JoinSet<Option<(u16, SharedReport)>>;
@@ -28,8 +28,8 @@ impl Inner {
         self.tell(Deed::Refused { package: package.hash(), why: why.clone() });
     }
 
-    /// A builder's package: it is taken when it refined here. Sharing goes on at the same time, collecting signatures
-    /// afterwards.
+    /// A builder's package, which passed the chain's checks. It is refined and shared at the same time; signatures are
+    /// collected afterwards.
     pub(super) async fn take(self: Arc<Self>, core: u16, bundle: Bundle) -> Result<(), PackageRefusal> {
         let duty = self.duty(core, &bundle.package)?;
         let known = self.core.lock().pool.guarantee(&bundle.package.hash()).cloned();
@@ -43,6 +43,12 @@ impl Inner {
         let evaluated = self.evaluate(core, bundle, bytes).await?;
         tokio::spawn(self.collect(duty, evaluated, answers));
         Ok(())
+    }
+
+    /// How long a builder waits for us to refine before we take its package as it is: a large one takes longer than a
+    /// window is open, and a guarantor that says nothing looks like one that is not there.
+    pub(super) fn patience(&self) -> Duration {
+        self.clock.slot_duration() / 12
     }
 
     /// Refines and codes a bundle, and holds its data.

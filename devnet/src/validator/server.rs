@@ -40,9 +40,15 @@ impl Server {
                 return Err(PackageRefusal::OnDemand.code());
             }
         }
+        inner.duty(core, &bundle.package).map_err(|why| why.code())?;
+        let patience = inner.patience();
         // The builder may go away; a package that refines is guaranteed nevertheless.
-        let taken = tokio::spawn(inner.take(core, bundle)).await;
-        taken.map_err(|_| Refusal::Busy)?.map_err(|why| why.code())
+        let taken = tokio::spawn(inner.take(core, bundle));
+        match tokio::time::timeout(patience, taken).await {
+            Ok(Ok(taken)) => taken.map_err(|why| why.code()),
+            Ok(Err(_)) => Err(Refusal::Busy),
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod blocks;
 mod network;
+mod devnet;
 mod purity;
 mod sim;
 mod store;

@@ -1,0 +1,122 @@
+//! The EVM chain that tests build, and what the JAM chain made of it.
+
+use crate::blocks::{Call, Wallet};
+use alloy_primitives::{Address, Bytes, U256};
+use bundler::{Authorizer, Bundler};
+use devnet::{
+    Config,
+    chain::Tree,
+    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, SERVICE, params},
+};
+use jam::Ed25519Secret;
+use service::{
+    accumulate::{Outcome, ServiceState, claim_of},
+    genesis::Genesis,
+};
+use std::collections::BTreeMap;
+use types::{BlockId, Transaction};
+
+/// Whose blocks the service takes.
+const BUILDER: u32 = 99;
+
+/// The EVM chain's beginning and who builds it.
+#[derive(Clone)]
+pub struct Setup {
+    /// The service.
+    pub service: service::Config,
+    /// The first block, with funded wallets.
+    pub genesis: Genesis,
+    /// The builder's key.
+    pub secret: Ed25519Secret,
+}
+
+impl Setup {
+    /// A chain whose blocks have room for large transactions, with funds for the first wallets.
+    pub fn new() -> Self {
+        let secret = Ed25519Secret::trivial(BUILDER);
+        let mut service = service::Config::native(SERVICE, secret.public());
+        service.gas_limit = 900_000_000;
+        let service = service.with_code_hash();
+        let rich =
+            |index| format!("\"{}\": {{ \"balance\": \"0xd3c21bcecceda1000000\" }}", wallet(index).address());
+        let alloc = (0..4).map(rich).collect::<Vec<_>>().join(",");
+        let json = format!(
+            "{{ \"config\": {{ \"chainId\": 1337 }}, \"gasLimit\": \"0x35a4e900\", \"difficulty\": \"0x0\", \
+             \"alloc\": {{ {alloc} }} }}"
+        );
+        let genesis = Genesis::from_json(&json, &service).expect("a plain genesis");
+        Self { service, genesis, secret }
+    }
+
+    /// A network for it.
+    pub fn devnet(&self, slot_ms: u64) -> Config {
+        Config { slot_ms, ..Config::new(self.service, self.genesis.id()) }
+    }
+
+    /// What builds its blocks.
+    pub fn bundler(&self) -> Bundler {
+        let authorizer = Authorizer {
+            host: AUTHORIZER_HOST,
+            code_hash: NULL_AUTHORIZER_CODE,
+            config: Bytes::new(),
+            token: Bytes::new(),
+        };
+        Bundler::new(self.service, params(2), authorizer)
+    }
+
+    /// Transactions of the first wallet from a nonce on that bring about so many bytes.
+    pub fn transactions(&self, nonce: u64, bytes: usize) -> Vec<Transaction> {
+        const PART: usize = 100_000;
+        let parts = bytes.div_ceil(PART).max(1);
+        let part = |i: usize| {
+            let len = PART.min(bytes.saturating_sub(i * PART));
+            let input = (0..len).map(|at| (at * 31 + i) as u8 | 1).collect::<Vec<_>>();
+            let call = Call::to(Address::repeat_byte(0xaa), nonce + i as u64);
+            let gas_limit = 50_000 + 40 * len as u64;
+            wallet(0).eip1559(Call { input: input.into(), gas_limit, value: U256::from(i), ..call })
+        };
+        (0..parts).map(part).collect()
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn wallet(index: u64) -> Wallet {
+    Wallet::new(index)
+}
+
+/// How often each EVM block was applied on a validator's best chain, from what its blocks report.
+pub fn applied_once(tree: &Tree, setup: &Setup) -> BTreeMap<BlockId, usize> {
+    let mut below = Vec::new();
+    let mut next = Some(tree.best().hash);
+    while let Some(block) = next.and_then(|hash| tree.block(hash)) {
+        below.push(block.clone());
+        next = Some(block.header.parent);
+    }
+    // Whatever was available was accumulated in the same block: nothing here depends on anything.
+    let mut service = ServiceState::new(setup.genesis.id());
+    let mut counts = BTreeMap::new();
+    let mut pending = BTreeMap::<u16, jam::WorkReport>::new();
+    for block in below.iter().rev() {
+        for core in 0..tree.rules().params.cores {
+            let votes = block.extrinsic.assurances.iter().filter(|assurance| assurance.has(core)).count();
+            if votes < usize::from(tree.rules().params.super_majority()) {
+                continue;
+            }
+            let Some(report) = pending.remove(&core) else { continue };
+            for digest in &report.digests {
+                let claim = claim_of(digest, SERVICE, setup.service.code_hash);
+                if let Some(Outcome::Applied(blocks)) = claim.map(|claim| service.apply(&claim)) {
+                    blocks.into_iter().for_each(|block| *counts.entry(block).or_default() += 1);
+                }
+            }
+        }
+        let reported = block.extrinsic.guarantees.iter().map(|guarantee| &guarantee.report);
+        pending.extend(reported.map(|report| (report.core, report.clone())));
+    }
+    counts
+}
