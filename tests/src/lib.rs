@@ -13,8 +13,8 @@
 pub mod blocks;
 pub mod devnet;
 pub mod fixtures;
-pub mod network;
 pub mod http;
+pub mod network;
 pub mod pool_driver;
 pub mod ratios;
 pub mod recorded;

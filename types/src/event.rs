@@ -232,7 +232,10 @@ impl fmt::Display for Event {
             Self::Abandoned { block } => queue_line(f, "Abandoned", block),
             Self::Released { block } => queue_line(f, "Released", block),
             Self::ServiceDiffers { chain, ours } => {
-                write!(f, "Service: The chain says that the head is {chain}, the followed reports come to {ours}")
+                write!(
+                    f,
+                    "Service: The chain says that the head is {chain}, the followed reports come to {ours}"
+                )
             }
             Self::ServiceUnreadable { why } => write!(f, "Service: The storage cannot be read: {why}"),
             Self::ForeignHead { head } => {

@@ -147,7 +147,8 @@ pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
         port.map(|port| SocketAddr::new(args.validator_addr, port))
     });
     let addresses = addresses.collect::<Option<Vec<_>>>();
-    let addresses = addresses.ok_or_else(|| Failure::usage("there are not enough ports for the validators"))?;
+    let addresses =
+        addresses.ok_or_else(|| Failure::usage("there are not enough ports for the validators"))?;
     let mut jam = chain.jam();
     jam.fixed_addresses = Some(addresses.clone());
     let spec = jam.spec(&addresses);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// What a builder must know of the network that it builds for.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Network {
+pub(super) struct Network {
     /// The chain specification (JIP-4) of the JAM network.
     #[arg(long, env = "PECTIN_CHAIN_SPEC", hide_env = true, value_name = "FILE", help_heading = "Network")]
     pub chain_spec: Option<PathBuf>,
@@ -34,7 +34,7 @@ const NETWORK_KEYS: [(&str, &str); 4] = [
 impl Network {
     /// What is set here, else what is set there.
     #[must_use]
-    pub fn or(self, other: Self) -> Self {
+    pub(super) fn or(self, other: Self) -> Self {
         Self {
             chain_spec: self.chain_spec.or(other.chain_spec),
             genesis: self.genesis.or(other.genesis),
@@ -50,7 +50,7 @@ pub(super) fn read(path: &Path, what: &str) -> Result<String, Failure> {
 }
 
 /// Reads a configuration file. Paths in it are relative to it.
-pub fn load(path: &Path) -> Result<(Network, Options), Failure> {
+pub(super) fn load(path: &Path) -> Result<(Network, Options), Failure> {
     let text = read(path, "the configuration file")?;
     let (mut network, options) =
         parse(&text).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
@@ -99,7 +99,7 @@ fn unknown(key: &str) -> String {
 }
 
 /// The reference: every setting with its meaning and its default.
-pub fn reference() -> String {
+pub(super) fn reference() -> String {
     let mut text = String::from(
         "# Pectin's settings. Each can also be given as a flag (--http-port) or in the environment\n\
          # (PECTIN_HTTP_PORT). Flags win over the environment, the environment over this file.\n",
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let (network, options) = parse("chain-spec = \"a.json\"\nhttp-port = 9\nqueue-policy = \"spec\"\n").unwrap();
+        let (network, options) =
+            parse("chain-spec = \"a.json\"\nhttp-port = 9\nqueue-policy = \"spec\"\n").unwrap();
         assert_eq!(network.chain_spec, Some("a.json".into()));
         assert_eq!(options.http_port, Some(9));
     }
@@ -137,7 +138,10 @@ mod tests {
     fn what_does_not_exist_is_refused_and_the_nearest_named() {
         let wrong = |text| parse(text).unwrap_err();
         assert_eq!(wrong("http_port = 1"), "there is no setting \"http_port\"; did you mean \"http-port\"?");
-        assert_eq!(wrong("chain-sepc = 'a'"), "there is no setting \"chain-sepc\"; did you mean \"chain-spec\"?");
+        assert_eq!(
+            wrong("chain-sepc = 'a'"),
+            "there is no setting \"chain-sepc\"; did you mean \"chain-spec\"?"
+        );
         assert!(wrong("zzzzzzzzzzzzzzzzz = 1").contains("pectin config print"));
         assert!(wrong("http-port = 'x'").contains("invalid type"));
         assert!(wrong("http-port = 70000").contains("invalid value"));

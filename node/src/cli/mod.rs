@@ -1,6 +1,7 @@
 //! The command line.
 
 mod chain_spec;
+mod config;
 mod dev;
 mod failure;
 mod file;
@@ -41,7 +42,9 @@ enum Command {
     #[command(after_help = "Example:\n  pectin node --config pectin.toml")]
     Node(Box<node::NodeArgs>),
     /// A validator of a development network, in a process of its own.
-    #[command(after_help = "Example:\n  pectin validator --chain-spec net/chain-spec.json --index 0 --slot-ms 6000")]
+    #[command(
+        after_help = "Example:\n  pectin validator --chain-spec net/chain-spec.json --index 0 --slot-ms 6000"
+    )]
     Validator(validator::ValidatorArgs),
     /// Makes the files that a network of separate processes starts from.
     #[command(
@@ -49,6 +52,8 @@ enum Command {
         after_help = "Example:\n  pectin chain-spec --out net --validators 6 --cores 2"
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
+    /// Shows what can be set, and checks configuration files.
+    Config(config::ConfigArgs),
 }
 
 /// Does what the command line says. The exit code says what kind of thing went wrong.
@@ -59,6 +64,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Node(args) => node::run(*args),
         Command::Validator(args) => validator::run(args),
         Command::ChainSpec(args) => chain_spec::run(&args),
+        Command::Config(args) => config::run(&args),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -31,7 +31,9 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     let (network, options) = (args.network.or(in_file), args.options.or(file_options));
     Setup::start_logging(&options)?;
     let needed = |path: Option<PathBuf>, name: &str| {
-        path.ok_or_else(|| Failure::Usage(format!("--{name} is needed, as a flag or in the configuration file")))
+        path.ok_or_else(|| {
+            Failure::Usage(format!("--{name} is needed, as a flag or in the configuration file"))
+        })
     };
     let spec_path = needed(network.chain_spec, "chain-spec")?;
     let spec = ChainSpec::from_json(&file::read(&spec_path, "the chain specification")?);

@@ -103,10 +103,8 @@ impl Setup {
         };
         let peers = spec.bootnodes.clone();
         let p2p_addr = options.p2p_addr.unwrap_or(LOCALHOST);
-        let http = SocketAddr::new(
-            options.http_addr.unwrap_or(LOCALHOST),
-            options.http_port.unwrap_or(HTTP_PORT),
-        );
+        let http =
+            SocketAddr::new(options.http_addr.unwrap_or(LOCALHOST), options.http_port.unwrap_or(HTTP_PORT));
         Ok(runtime::Config {
             driver,
             genesis: self.genesis.id(),
@@ -190,7 +188,8 @@ impl Setup {
         config.limits.call_timeout =
             options.call_ms_max.map_or(config.limits.call_timeout, Duration::from_millis);
         if let Some(rate) = options.rate_limit {
-            let rate = (rate > 0).then_some(rpc::Rate { calls_per_second: rate, burst_calls: rate.saturating_mul(2) });
+            let rate = (rate > 0)
+                .then_some(rpc::Rate { calls_per_second: rate, burst_calls: rate.saturating_mul(2) });
             config.limits.rate = rate;
             config.limits.rate_on_loopback = true;
         }

@@ -43,7 +43,8 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
     logging::start(args.log_format, &args.log).map_err(Failure::Usage)?;
     let path = &args.chain_spec;
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
-    let spec = ChainSpec::from_json(&file::read(path, "the chain specification")?).map_err(|why| wrong(&why))?;
+    let spec =
+        ChainSpec::from_json(&file::read(path, "the chain specification")?).map_err(|why| wrong(&why))?;
     let listed = spec.bootnodes.get(usize::from(args.index)).map(|node| node.addr);
     let listen = args.listen.or(listed);
     let listen = listen.ok_or_else(|| wrong(&"it says not where this validator listens; give --listen"))?;

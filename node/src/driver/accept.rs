@@ -96,7 +96,8 @@ impl Driver {
     /// The block that is being built, as far as the pool has to know.
     pub(super) fn pool_head(&self) -> Head {
         let config = &self.bundler.config;
-        let base_fee_wei = service::header::next_base_fee(self.chain.newest_header(), config.base_fee_floor_wei);
+        let base_fee_wei =
+            service::header::next_base_fee(self.chain.newest_header(), config.base_fee_floor_wei);
         Head { base_fee_wei, gas_limit: config.gas_limit.min(self.bundler.limits.gas_max) }
     }
 

@@ -151,8 +151,7 @@ impl Driver {
             None => self.open_block(0)?,
         };
         let is_empty = open.block.transactions().is_empty();
-        let sealed =
-            open.block.seal(&self.settings.secret).map_err(|why| Broken::State(why.to_string()))?;
+        let sealed = open.block.seal(&self.settings.secret).map_err(|why| Broken::State(why.to_string()))?;
         let refined = match self.bundler.refine(&sealed) {
             Ok(refined) => refined,
             Err(why) if is_empty => return Err(Broken::State(format!("an empty block is refused: {why}"))),
@@ -218,5 +217,4 @@ impl Driver {
         self.gather_pool();
         Ok(())
     }
-
 }

@@ -1,9 +1,7 @@
 //! The JAM chain comes in.
 
 use super::{Broken, Driver};
-use jam::{
-    Block, Ed25519Key, HeaderHash, codec::Bytes, spec::StateKey, state::RecentBlocks,
-};
+use jam::{Block, Ed25519Key, HeaderHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::ChainInput;
 use service::accumulate::ServiceState;
 use std::collections::BTreeMap;
@@ -30,12 +28,7 @@ impl Driver {
 
     /// Takes a part of the state after a block, which was proved: the recent history, and our service's storage, which
     /// must be what folding the reports gave.
-    pub fn learn(
-        &mut self,
-        header: HeaderHash,
-        recent: &RecentBlocks,
-        entries: &BTreeMap<StateKey, Bytes>,
-    ) {
+    pub fn learn(&mut self, header: HeaderHash, recent: &RecentBlocks, entries: &BTreeMap<StateKey, Bytes>) {
         self.follower.learn_roots(recent);
         self.update.best_moved = true;
         let read = |key: &StateKey| entries.get(key).map(|value| &value[..]);

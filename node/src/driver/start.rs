@@ -57,7 +57,8 @@ impl Driver {
         let reader = store.reader()?;
         let finalized = recovered.finalized;
         let header = reader.header(finalized.number)?;
-        let header = header.ok_or_else(|| Broken::State(format!("the header of block {finalized} is missing")))?;
+        let header =
+            header.ok_or_else(|| Broken::State(format!("the header of block {finalized} is missing")))?;
         let final_numbers = states.keys().copied().take_while(|number| *number <= finalized.number);
         let final_numbers = final_numbers.collect::<Vec<_>>();
         let mut chain = EvmChain::new(header, states, store.codes());
@@ -74,10 +75,13 @@ impl Driver {
         let queue = Queue::restore(queue, clock, finalized, recovered.records, now);
         if queue.newest() != chain.newest_id() {
             let (queue, chain) = (queue.newest(), chain.newest_id());
-            return Err(Broken::State(format!("the queue ends at block {queue}, the chain at {chain}")).into());
+            return Err(
+                Broken::State(format!("the queue ends at block {queue}, the chain at {chain}")).into()
+            );
         }
         // All of the chain is news.
-        let update = Update { cores: (0..bundler.params.cores).collect(), best_moved: true, ..Update::default() };
+        let update =
+            Update { cores: (0..bundler.params.cores).collect(), best_moved: true, ..Update::default() };
         let mut driver = Self {
             pool: Pool::new(pool, txpool::Head { base_fee_wei: 0, gas_limit: 0 }),
             settings,

@@ -2,9 +2,7 @@
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
-use jam::{
-    Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks,
-};
+use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::Sent;
 use rpc::{Order, OrderError};
 use std::{

@@ -64,7 +64,9 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// The RPC port cannot be had.
-    #[error("RPC cannot be served on {addr}: {why}; is another program using the port? --http-port takes another one")]
+    #[error(
+        "RPC cannot be served on {addr}: {why}; is another program using the port? --http-port takes another one"
+    )]
     Http {
         /// The address.
         addr: SocketAddr,
@@ -191,7 +193,9 @@ impl Node {
                 }
             })?
         };
-        let first = is_ready.await.unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
+        let first = is_ready
+            .await
+            .unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
 
         let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
         let network = network::Config {
@@ -223,13 +227,19 @@ impl Node {
             let (store, health) = (store.clone(), health.clone());
             spawn("pectin-journal", move || {
                 let rebased = |base| drop(publisher.commands.send(Command::Rebase(base)));
-                let result = writer::run(&store, &written, &health, |output| publisher.publish(output), rebased);
+                let result =
+                    writer::run(&store, &written, &health, |output| publisher.publish(output), rebased);
                 tell(&end, result.err().map(Ended::Store));
             })?
         };
         let gateway = Gateway { commands: commands.clone(), health };
         let sources = Sources {
-            chain: rpc::Chain::new(&evm, config.genesis, started.settings.beneficiary, config.version.clone()),
+            chain: rpc::Chain::new(
+                &evm,
+                config.genesis,
+                started.settings.beneficiary,
+                config.version.clone(),
+            ),
             feed: feed.clone(),
             pool: index,
             archive: Arc::new(StoreArchive(store)),

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocks;
-mod network;
 mod devnet;
+mod network;
 mod purity;
 mod sim;
 mod store;
