@@ -3,6 +3,7 @@
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
+//!   sim --crashes          the node's journal on a disk that stops at every operation   crashes: operations=N …
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
@@ -11,6 +12,7 @@
 //! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
 pub mod blocks;
+pub mod crash;
 pub mod devnet;
 pub mod fixtures;
 pub mod http;

@@ -2,6 +2,8 @@
 //!
 //! Without `--policy` every seed runs under both. With `--bug` a known mistake is put back, and the program ends well if
 //! it is found; `--list-bugs` names them.
+//!
+//! `sim --crashes` runs the node's driver on a disk that stops at every single operation.
 
 use queue::Policy;
 use std::process::ExitCode;
@@ -19,7 +21,7 @@ struct Arguments {
 }
 
 const USAGE: &str =
-    "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace] | --list-bugs";
+    "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace] | --list-bugs | --crashes";
 
 fn arguments() -> Result<Arguments, String> {
     let mut parsed = Arguments {
@@ -62,7 +64,26 @@ fn policy(name: &str) -> Result<Policy, String> {
     }
 }
 
+/// Crashes at every storage operation of one run.
+fn crashes() -> ExitCode {
+    let report = tests::crash::everywhere(1);
+    for (operation, fault, why) in report.wrong.iter().take(5) {
+        println!("operation {operation} ({fault:?}): {why}");
+    }
+    println!(
+        "crashes: operations={} crashes={} accepted={} wrong={}",
+        report.operations,
+        report.crashes,
+        report.accepted,
+        report.wrong.len()
+    );
+    ExitCode::from(u8::from(!report.wrong.is_empty() || report.crashes == 0))
+}
+
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some("--crashes") {
+        return crashes();
+    }
     if std::env::args().nth(1).as_deref() == Some("--list-bugs") {
         BUGS.iter().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
