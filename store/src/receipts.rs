@@ -1,5 +1,6 @@
 //! Receipts as bytes. Their logs can be looked at without copying any: a search reads many and keeps few.
 
+use crate::values::whole;
 use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, TxType};
 use alloy_primitives::{Address, B256, Bytes};
 use jam::{
@@ -68,7 +69,7 @@ pub(crate) fn walk<'a>(
     mut log: impl FnMut(RawLog<'a>),
     mut receipt: impl FnMut(RawReceipt<'a>),
 ) -> Result<(B256, u64), DecodeError> {
-    whole_of(bytes, |input| {
+    whole(bytes, |input| {
         let (hash, timestamp) = Decode::decode_from(input)?;
         let receipts = input.length(36, usize::MAX)?;
         let mut index = 0;
@@ -92,16 +93,6 @@ pub(crate) fn walk<'a>(
 
 fn bytes_of<'a, const N: usize>(input: &mut Decoder<'a>) -> Result<&'a [u8; N], DecodeError> {
     Ok(input.take(N)?.first_chunk().expect("that many were taken"))
-}
-
-fn whole_of<'a, T>(
-    bytes: &'a [u8],
-    read: impl FnOnce(&mut Decoder<'a>) -> Result<T, DecodeError>,
-) -> Result<T, DecodeError> {
-    let mut input = Decoder::new(bytes, const { &Params::TINY });
-    let value = read(&mut input)?;
-    input.finish()?;
-    Ok(value)
 }
 
 pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<ReceiptEnvelope>, DecodeError> {

@@ -31,11 +31,11 @@ pub(crate) fn unsealed(bytes: &[u8]) -> Result<&[u8], DecodeError> {
 }
 
 /// Reads all of some bytes; nothing here depends on the chain's parameters.
-pub(crate) fn whole<T>(
-    bytes: &[u8],
-    read: impl FnOnce(&mut Decoder<'_>) -> Result<T, DecodeError>,
+pub(crate) fn whole<'a, T>(
+    bytes: &'a [u8],
+    read: impl FnOnce(&mut Decoder<'a>) -> Result<T, DecodeError>,
 ) -> Result<T, DecodeError> {
-    let mut input = Decoder::new(bytes, &Params::TINY);
+    let mut input = Decoder::new(bytes, const { &Params::TINY });
     let value = read(&mut input)?;
     input.finish()?;
     Ok(value)

@@ -85,7 +85,7 @@ pub(super) enum Deed {
     Accept(Transaction, Time),
     End(B256, Reason, Time),
     Return(Lookup),
-    Seal(u64, Unfinished),
+    Seal(u64, Box<Unfinished>),
     Queue(Record),
     Checkpoint(u64),
 }
@@ -101,7 +101,7 @@ pub(super) fn batch(step: &[Deed]) -> Batch {
             Deed::Accept(tx, at) => batch.accepted(&tx, at),
             Deed::End(hash, reason, at) => batch.ended(hash, reason, at),
             Deed::Return(lookup) => batch.returned(lookup),
-            Deed::Seal(build, block) => batch.sealed(build, block),
+            Deed::Seal(build, block) => batch.sealed(build, *block),
             Deed::Queue(record) => batch.queue(record),
             Deed::Checkpoint(head) => {
                 batch.checkpoint(&start(), &service_state(head));
@@ -149,7 +149,7 @@ impl Writer {
         self.ids.push(block);
         let transactions = txs.iter().map(Transaction::hash).collect();
         let record = Record::Enqueued { block, parent, transactions, at: at(1_000 * block.number) };
-        vec![Deed::Queue(record), Deed::Seal(self.chain.builds, Unfinished::from(&sealed))]
+        vec![Deed::Queue(record), Deed::Seal(self.chain.builds, Box::new(Unfinished::from(&sealed)))]
     }
 
     pub(super) fn finalize(&self, number: usize) -> Deed {
@@ -212,7 +212,7 @@ pub(super) fn life() -> Script {
     script.push(writer.seal(&[&c[..], &b].concat()));
     for nonce in 2..7 {
         let tx = transfer(0, nonce);
-        script.push(writer.accept(&[tx.clone()]));
+        script.push(writer.accept(std::slice::from_ref(&tx)));
         script.push(writer.seal(&[tx]));
         script.push(vec![writer.finalize(writer.ids.len() - 2)]);
     }
