@@ -179,7 +179,7 @@ pub(crate) enum Heard {
     Gone,
 }
 
-/// The service that hears what peers announce. Serves nothing else, unless it is given a service that does.
+/// The service that hears what peers announce. It serves nothing.
 pub struct Feed {
     status: Mutex<Handshake>,
     connections: Mutex<BTreeMap<Ed25519Key, Connection>>,

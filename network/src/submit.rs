@@ -222,3 +222,75 @@ pub fn addresses(validators: &Validators) -> Vec<Bootnode> {
     };
     validators.keys.iter().filter_map(place).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jam::{
+        Ed25519Secret,
+        codec::Encode,
+        follow::{Follower, Limits},
+        sample::Author,
+        state::ValidatorKeys,
+    };
+
+    const PARAMS: Params = Params::TINY;
+
+    fn validators() -> Validators {
+        let keys = |index: u32| {
+            let mut metadata = alloy_primitives::FixedBytes::<128>::ZERO;
+            if index == 1 {
+                metadata[..16].copy_from_slice(&std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped().octets());
+            } else {
+                metadata[15] = 1;
+            }
+            metadata[16..18].copy_from_slice(&(index as u16 * 1000).to_le_bytes());
+            ValidatorKeys {
+                bandersnatch: Default::default(),
+                ed25519: Ed25519Secret::trivial(index).public(),
+                bls: Default::default(),
+                metadata,
+            }
+        };
+        Validators { keys: (0..6).map(keys).collect() }
+    }
+
+    #[test]
+    fn validators_are_found_where_they_say() {
+        let found = addresses(&validators());
+        let places = found.iter().map(|node| node.addr.to_string()).collect::<Vec<_>>();
+        // Validator 0 names no port.
+        assert_eq!(places[..3], ["127.0.0.1:1000", "[::1]:2000", "[::1]:3000"]);
+        assert_eq!((found.len(), found[0].key), (5, Ed25519Secret::trivial(1).public()));
+    }
+
+    #[test]
+    fn state_and_followed_chain_name_the_same_guarantors() {
+        let follower = Follower::new(PARAMS, Author::new(PARAMS).start(), Limits::default());
+        let assignment = follower.view().epoch().entropy;
+        let entropy = Entropy { assignment, ..zero_entropy() };
+        let state = [
+            (StateIndex::Slot.key(), Bytes::from(0_u32.encode())),
+            (StateIndex::Entropy.key(), entropy.encode().into()),
+            (StateIndex::Validators.key(), validators().encode().into()),
+        ];
+        let state = BTreeMap::from(state);
+        for slot in 0..PARAMS.epoch_slots {
+            let [first, second] = [0, 1].map(|core| guarantors(&follower.view(), core, slot));
+            assert_eq!(guarantors_of_state(&PARAMS, &state, 0, slot), Ok(first.clone()));
+            assert_eq!(guarantors_of_state(&PARAMS, &state, 1, slot), Ok(second.clone()));
+            assert!(first.len() == 3 && second.len() == 3 && first.iter().all(|key| !second.contains(key)));
+        }
+        // The next epoch's are known to who follows; what comes after that nobody knows.
+        assert_eq!(guarantors_of_state(&PARAMS, &state, 0, PARAMS.epoch_slots), Ok(vec![]));
+        assert_eq!(guarantors(&follower.view(), 0, PARAMS.epoch_slots).len(), 3);
+        assert!(guarantors(&follower.view(), 0, 2 * PARAMS.epoch_slots).is_empty());
+        let missing = Err(StateError::Missing(StateIndex::Slot));
+        assert_eq!(guarantors_of_state(&PARAMS, &BTreeMap::new(), 0, 0), missing);
+    }
+
+    fn zero_entropy() -> Entropy {
+        let zero = jam::Hash::ZERO;
+        Entropy { now: zero, epoch: zero, assignment: zero, previous_assignment: zero }
+    }
+}

@@ -113,6 +113,16 @@ fn node(dir: &Path) -> tokio::process::Command {
     command
 }
 
+/// A file that it leaves behind when it is killed.
+struct Leftover(PathBuf);
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        // It may have cleaned up after all.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 /// The chain that it begins with, from its own configuration.
 fn chain_spec(dir: &Path) -> ChainSpec {
     let path = dir.join("node_modules/@typeberry/lib/packages/configs/typeberry-dev-tiny.json");
@@ -129,6 +139,7 @@ async fn our_follower_imports_the_blocks_of_its_dev_chain() {
     let genesis = BlockId { hash: spec.genesis_hash(), slot: 0 };
     let port = free_port();
     let name = format!("judge-{}", std::process::id());
+    let _socket = Leftover(std::env::temp_dir().join(format!("typeberry-jamnp-{name}-all")));
     let mut dev_chain = node(&dir);
     dev_chain.env("FIRST_PORT", (u32::from(port) + 1).to_string());
     dev_chain.args(["node_modules/@typeberry/jam/index.js", "--config=dev", "--name", &name, "dev", "all"]);
