@@ -1,4 +1,4 @@
-//! Submission: a bundle goes to the guarantors of its core, one after the other until one takes it or time is up.
+//! Submission: a bundle goes to the guarantors of its core, until one takes it or time is up.
 
 use crate::{
     Kind,
@@ -17,10 +17,13 @@ use jam::{
     state::{Entropy, StateError, StateIndex, Validators, state_part},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     net::{Ipv6Addr, SocketAddr},
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
 
 /// What to do after a submission failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -151,37 +154,73 @@ pub struct Taken {
     pub tried: usize,
 }
 
-/// Sends a submission to one guarantor after the other, until one takes it or `deadline` passes. Those that are not
-/// connected are skipped.
+/// Sends a submission to the guarantors that are connected, until one takes it or `deadline` passes. Each gets its part of
+/// the time before the next one is tried too; one that fails is not waited for. When one takes it the others are told
+/// that it is not needed any more; should two take it, that is harmless, since it is the same package.
 pub async fn submit(
     endpoint: &Endpoint,
     guarantors: &[Ed25519Key],
     submission: &Submission,
     deadline: Instant,
 ) -> Result<Taken, SubmitError> {
-    let (mut tried, mut failure, mut stale, mut wrong) = (0, None, false, false);
-    for guarantor in guarantors {
-        let Some(connection) = endpoint.connection(guarantor) else { continue };
+    let mut waiting = guarantors.iter().filter_map(|key| endpoint.connection(key)).collect::<VecDeque<_>>();
+    if waiting.is_empty() {
+        return Err(SubmitError::NoGuarantor { known: guarantors.len() });
+    }
+    let part = deadline.saturating_duration_since(Instant::now()) / waiting.len() as u32;
+    let (mut attempts, mut verdict) = (JoinSet::new(), Verdict::default());
+    let mut next_start = Instant::now();
+    loop {
         if Instant::now() >= deadline {
-            return Err(SubmitError::Closed { tried });
+            return Err(SubmitError::Closed { tried: verdict.tried });
         }
-        tried += 1;
-        match timeout_at(deadline, connection.submit(submission)).await {
-            Ok(Ok(())) => return Ok(Taken { by: *guarantor, tried }),
-            Ok(Err(StreamError::Refused(Refusal::Stale))) => stale = true,
-            Ok(Err(StreamError::Refused(Refusal::Invalid))) => wrong = true,
-            Ok(Err(error)) => failure = Some(error),
-            Err(_) => return Err(SubmitError::Closed { tried }),
+        if (attempts.is_empty() || Instant::now() >= next_start)
+            && let Some(connection) = waiting.pop_front()
+        {
+            verdict.tried += 1;
+            next_start = Instant::now() + part;
+            let submission = submission.clone();
+            attempts.spawn(async move { (connection.peer(), connection.submit(&submission).await) });
+        }
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok((by, Ok(())))) => return Ok(Taken { by, tried: verdict.tried }),
+                Some(Ok((_, Err(error)))) => verdict.note(error),
+                Some(Err(_)) => {}
+                None => return Err(verdict.error()),
+            },
+            () = sleep_until(next_start.min(deadline)), if !waiting.is_empty() => {}
+            () = sleep_until(deadline) => {}
         }
     }
-    // Whoever could not be asked might have taken the same bytes; only if all have judged is a judgement final.
-    Err(match failure {
-        _ if tried == 0 => SubmitError::NoGuarantor { known: guarantors.len() },
-        Some(last) => SubmitError::Failed { tried, last },
-        None if stale => SubmitError::Stale { tried },
-        None if wrong => SubmitError::Refused { tried },
-        None => SubmitError::NoGuarantor { known: guarantors.len() },
-    })
+}
+
+/// What guarantors have said so far.
+#[derive(Default)]
+struct Verdict {
+    tried: usize,
+    failure: Option<StreamError>,
+    stale: bool,
+}
+
+impl Verdict {
+    fn note(&mut self, error: StreamError) {
+        match error {
+            StreamError::Refused(Refusal::Stale) => self.stale = true,
+            StreamError::Refused(Refusal::Invalid) => {}
+            error => self.failure = Some(error),
+        }
+    }
+
+    /// Whoever could not be asked might have taken the same bytes; only if all have judged is a judgement final.
+    fn error(self) -> SubmitError {
+        let Self { tried, failure, stale } = self;
+        match failure {
+            Some(last) => SubmitError::Failed { tried, last },
+            None if stale => SubmitError::Stale { tried },
+            None => SubmitError::Refused { tried },
+        }
+    }
 }
 
 /// The guarantors of a core at a slot, as the followed chain says; empty if it cannot know yet.

@@ -153,5 +153,13 @@ async fn stalled_peer() {
     patient.dial(guarantors[1], target.endpoint.local_addr().unwrap()).await.unwrap();
     let taken = submit(&patient, &guarantors, &submission, Instant::now() + Duration::from_secs(60)).await;
     assert_eq!(taken, Ok(Taken { by: guarantors[1], tried: 2 }));
+    // One that takes the bytes and says nothing gets its part of the window; then the next one is tried as well.
+    let ours =
+        Endpoint::bind(&config(8, Role::Builder, genesis, Limits::default()), Arc::new(Silent)).unwrap();
+    ours.dial(stalled, stalls).await.unwrap();
+    ours.dial(guarantors[1], target.endpoint.local_addr().unwrap()).await.unwrap();
+    let small = Submission::new(0, &bundle_of(1000), &Default::default(), &PARAMS).unwrap();
+    let taken = submit(&ours, &guarantors, &small, Instant::now() + Duration::from_secs(8)).await;
+    assert_eq!(taken, Ok(Taken { by: guarantors[1], tried: 2 }));
     target.is_well().await;
 }
