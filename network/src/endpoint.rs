@@ -1,7 +1,7 @@
 //! One QUIC endpoint that dials and accepts.
 
 use crate::{
-    announce,
+    accept::{accept, run},
     certificate::peer_of,
     config::{Config, Limits},
     connection::{Connection, Shared},
@@ -10,12 +10,11 @@ use crate::{
     memory::Memory,
     message::{Announcement, Payload, Rules},
     registry::{Admission, Registry},
-    serve,
-    service::{Caller, Note, Service},
+    service::{Caller, Service},
 };
 use jam::Ed25519Key;
 use quinn::{
-    ClientConfig, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+    ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TokioRuntime, TransportConfig, VarInt,
     crypto::rustls::HandshakeData,
 };
 use rustls::pki_types::CertificateDer;
@@ -26,10 +25,12 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    sync::{Semaphore, broadcast},
-    task::JoinSet,
+    sync::broadcast,
     time::{Instant, timeout},
 };
+
+/// Why a connection is not kept if there are too many.
+pub(crate) const NO_ROOM: &str = "no room";
 
 /// Why an endpoint cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -239,7 +240,7 @@ impl Endpoint {
     }
 
     /// Takes in a connection whose handshake is done.
-    fn adopt(&self, quic: quinn::Connection, dialled: bool) -> Result<Connection, &'static str> {
+    pub(crate) fn adopt(&self, quic: quinn::Connection, dialled: bool) -> Result<Connection, &'static str> {
         let caller = self.caller(&quic).ok_or("the peer did not say who it is")?;
         let shared = self.inner.shared.clone();
         let connection = Connection::new(quic, caller, dialled, shared, self.inner.memory.share());
@@ -255,9 +256,21 @@ impl Endpoint {
             }
             Admission::Full => {
                 connection.close_with(Farewell::Full);
-                Err("no room")
+                Err(NO_ROOM)
             }
         }
+    }
+
+    pub(crate) fn quic(&self) -> &quinn::Endpoint {
+        &self.inner.quic
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.inner.shared
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.inner.registry
     }
 
     fn caller(&self, quic: &quinn::Connection) -> Option<Caller> {
@@ -284,75 +297,4 @@ fn transport(limits: &Limits) -> TransportConfig {
         .keep_alive_interval(Some(Duration::from_millis(limits.keep_alive_ms)))
         .datagram_receive_buffer_size(None);
     config
-}
-
-/// Takes connections that others open, as many at a time as handshakes are allowed.
-async fn accept(endpoint: Endpoint) {
-    let limits = *endpoint.limits();
-    let slots = Arc::new(Semaphore::new(limits.handshakes_max));
-    while let Some(incoming) = endpoint.inner.quic.accept().await {
-        let service = &endpoint.inner.shared.service;
-        let Ok(slot) = slots.clone().try_acquire_owned() else {
-            service.noted(Note::NoRoom { addr: incoming.remote_address() });
-            incoming.refuse();
-            continue;
-        };
-        // Under pressure, only who receives at the address it sends from.
-        let pressed = slots.available_permits() < limits.handshakes_max / 4 * 3;
-        if pressed && !incoming.remote_address_validated() && incoming.may_retry() {
-            let _ = incoming.retry();
-            continue;
-        }
-        let endpoint = endpoint.clone();
-        tokio::spawn(async move {
-            take(&endpoint, incoming).await;
-            drop(slot);
-        });
-    }
-}
-
-async fn take(endpoint: &Endpoint, incoming: Incoming) {
-    let addr = incoming.remote_address();
-    let service = &endpoint.inner.shared.service;
-    let limit = endpoint.limits().handshake();
-    let handshake = async { incoming.accept()?.await };
-    let why = match timeout(limit, handshake).await {
-        Ok(Ok(quic)) => match endpoint.adopt(quic, false) {
-            Ok(_) => return,
-            Err("no room") => return service.noted(Note::NoRoom { addr }),
-            Err(why) => why.to_owned(),
-        },
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("it took more than {} ms", limit.as_millis()),
-    };
-    tracing::debug!(%addr, %why, "handshake failed");
-    service.noted(Note::HandshakeFailed { addr, why });
-}
-
-/// Serves a connection until it is closed.
-async fn run(endpoint: Endpoint, connection: Connection) {
-    let peer = connection.peer();
-    tracing::debug!(%peer, dialled = connection.is_dialled(), "connected");
-    let mut streams = JoinSet::new();
-    if connection.is_dialled() {
-        streams.spawn(announce::keep_open(connection.clone()));
-    }
-    loop {
-        tokio::select! {
-            opened = connection.quic().accept_bi() => match opened {
-                Ok((send, recv)) => {
-                    streams.spawn(serve::stream(connection.clone(), send, recv));
-                }
-                Err(why) => {
-                    tracing::debug!(%peer, %why, "disconnected");
-                    break;
-                }
-            },
-            Some(_) = streams.join_next() => {}
-        }
-    }
-    streams.shutdown().await;
-    if endpoint.inner.registry.remove(&connection) {
-        endpoint.inner.shared.service.disconnected(peer);
-    }
 }

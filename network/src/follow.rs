@@ -175,17 +175,15 @@ impl StateWanted {
 pub(crate) enum Heard {
     Greeting(Handshake),
     Announcement(Box<Announcement>),
-    Came,
-    Gone,
 }
 
-/// The service that hears what peers announce. Serves nothing else, unless it is given a service that does.
+/// The service that hears what peers announce. It serves nothing.
 pub struct Feed {
     status: Mutex<Handshake>,
     connections: Mutex<BTreeMap<Ed25519Key, Connection>>,
     heard: mpsc::Sender<(Ed25519Key, Heard)>,
-    /// Comings and goings, which cannot wait where they happen.
-    moves: mpsc::UnboundedSender<(Ed25519Key, Heard)>,
+    /// Counts comings and goings.
+    moves: watch::Sender<u64>,
 }
 
 impl Feed {
@@ -207,12 +205,17 @@ impl Feed {
 impl Service for Feed {
     fn connected(&self, connection: &Connection) {
         self.connections().insert(connection.peer(), connection.clone());
-        let _ = self.moves.send((connection.peer(), Heard::Came));
+        self.moves.send_modify(|count| *count += 1);
     }
 
     fn disconnected(&self, peer: Ed25519Key) {
-        self.connections().remove(&peer);
-        let _ = self.moves.send((peer, Heard::Gone));
+        // There may be another connection to the same peer already.
+        let mut connections = self.connections();
+        if connections.get(&peer).is_some_and(|connection| !connection.is_open()) {
+            connections.remove(&peer);
+        }
+        drop(connections);
+        self.moves.send_modify(|count| *count += 1);
     }
 
     fn noted(&self, note: Note) {
@@ -245,7 +248,8 @@ impl Follow {
     /// Begins, with what we tell peers about ourselves. The feed is the service to [bind](crate::Endpoint::bind) with.
     pub fn start(status: Handshake, limits: FollowLimits) -> (Arc<Feed>, Self) {
         let (heard, hearing) = mpsc::channel(limits.heard_waiting_max.max(1));
-        let (moves, moving) = mpsc::unbounded_channel();
+        let moves = watch::Sender::new(0);
+        let moving = moves.subscribe();
         let (event_sender, events) = mpsc::channel(limits.events_waiting_max.max(1));
         let (states, states_wanted) = mpsc::channel(limits.states_waiting_max.max(1));
         let wanted = watch::Sender::new(vec![]);

@@ -56,6 +56,7 @@
 //! }
 //! ```
 
+mod accept;
 mod announce;
 pub mod certificate;
 mod config;

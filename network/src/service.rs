@@ -64,7 +64,7 @@ pub trait Service: Send + Sync + 'static {
     /// A peer is connected.
     fn connected(&self, _connection: &Connection) {}
 
-    /// A peer is not connected any longer.
+    /// A connection to a peer is gone. A new one may have been reported already: the endpoint knows.
     fn disconnected(&self, _peer: Ed25519Key) {}
 
     /// Something happened that nobody asked for.

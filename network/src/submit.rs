@@ -1,4 +1,4 @@
-//! Submission: a bundle goes to the guarantors of its core, one after the other until one takes it or time is up.
+//! Submission: a bundle goes to the guarantors of its core, until one takes it or time is up.
 
 use crate::{
     Kind,
@@ -17,10 +17,13 @@ use jam::{
     state::{Entropy, StateError, StateIndex, Validators, state_part},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     net::{Ipv6Addr, SocketAddr},
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep_until},
+};
 
 /// What to do after a submission failed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -151,37 +154,73 @@ pub struct Taken {
     pub tried: usize,
 }
 
-/// Sends a submission to one guarantor after the other, until one takes it or `deadline` passes. Those that are not
-/// connected are skipped.
+/// Sends a submission to the guarantors that are connected, until one takes it or `deadline` passes. Each gets its part of
+/// the time before the next one is tried too; one that fails is not waited for. When one takes it the others are told
+/// that it is not needed any more; should two take it, that is harmless, since it is the same package.
 pub async fn submit(
     endpoint: &Endpoint,
     guarantors: &[Ed25519Key],
     submission: &Submission,
     deadline: Instant,
 ) -> Result<Taken, SubmitError> {
-    let (mut tried, mut failure, mut stale, mut wrong) = (0, None, false, false);
-    for guarantor in guarantors {
-        let Some(connection) = endpoint.connection(guarantor) else { continue };
+    let mut waiting = guarantors.iter().filter_map(|key| endpoint.connection(key)).collect::<VecDeque<_>>();
+    if waiting.is_empty() {
+        return Err(SubmitError::NoGuarantor { known: guarantors.len() });
+    }
+    let part = deadline.saturating_duration_since(Instant::now()) / waiting.len() as u32;
+    let (mut attempts, mut verdict) = (JoinSet::new(), Verdict::default());
+    let mut next_start = Instant::now();
+    loop {
         if Instant::now() >= deadline {
-            return Err(SubmitError::Closed { tried });
+            return Err(SubmitError::Closed { tried: verdict.tried });
         }
-        tried += 1;
-        match timeout_at(deadline, connection.submit(submission)).await {
-            Ok(Ok(())) => return Ok(Taken { by: *guarantor, tried }),
-            Ok(Err(StreamError::Refused(Refusal::Stale))) => stale = true,
-            Ok(Err(StreamError::Refused(Refusal::Invalid))) => wrong = true,
-            Ok(Err(error)) => failure = Some(error),
-            Err(_) => return Err(SubmitError::Closed { tried }),
+        if (attempts.is_empty() || Instant::now() >= next_start)
+            && let Some(connection) = waiting.pop_front()
+        {
+            verdict.tried += 1;
+            next_start = Instant::now() + part;
+            let submission = submission.clone();
+            attempts.spawn(async move { (connection.peer(), connection.submit(&submission).await) });
+        }
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok((by, Ok(())))) => return Ok(Taken { by, tried: verdict.tried }),
+                Some(Ok((_, Err(error)))) => verdict.note(error),
+                Some(Err(_)) => {}
+                None => return Err(verdict.error()),
+            },
+            () = sleep_until(next_start.min(deadline)), if !waiting.is_empty() => {}
+            () = sleep_until(deadline) => {}
         }
     }
-    // Whoever could not be asked might have taken the same bytes; only if all have judged is a judgement final.
-    Err(match failure {
-        _ if tried == 0 => SubmitError::NoGuarantor { known: guarantors.len() },
-        Some(last) => SubmitError::Failed { tried, last },
-        None if stale => SubmitError::Stale { tried },
-        None if wrong => SubmitError::Refused { tried },
-        None => SubmitError::NoGuarantor { known: guarantors.len() },
-    })
+}
+
+/// What guarantors have said so far.
+#[derive(Default)]
+struct Verdict {
+    tried: usize,
+    failure: Option<StreamError>,
+    stale: bool,
+}
+
+impl Verdict {
+    fn note(&mut self, error: StreamError) {
+        match error {
+            StreamError::Refused(Refusal::Stale) => self.stale = true,
+            StreamError::Refused(Refusal::Invalid) => {}
+            error => self.failure = Some(error),
+        }
+    }
+
+    /// Whoever could not be asked might have taken the same bytes; only if all have judged is a judgement final.
+    fn error(self) -> SubmitError {
+        let Self { tried, failure, stale } = self;
+        match failure {
+            Some(last) => SubmitError::Failed { tried, last },
+            None if stale => SubmitError::Stale { tried },
+            None => SubmitError::Refused { tried },
+        }
+    }
 }
 
 /// The guarantors of a core at a slot, as the followed chain says; empty if it cannot know yet.
@@ -221,4 +260,76 @@ pub fn addresses(validators: &Validators) -> Vec<Bootnode> {
         (port != 0 && !ip.is_unspecified()).then_some(Bootnode { key: keys.ed25519, addr })
     };
     validators.keys.iter().filter_map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jam::{
+        Ed25519Secret,
+        codec::Encode,
+        follow::{Follower, Limits},
+        sample::Author,
+        state::ValidatorKeys,
+    };
+
+    const PARAMS: Params = Params::TINY;
+
+    fn validators() -> Validators {
+        let keys = |index: u32| {
+            let mut metadata = alloy_primitives::FixedBytes::<128>::ZERO;
+            if index == 1 {
+                metadata[..16].copy_from_slice(&std::net::Ipv4Addr::LOCALHOST.to_ipv6_mapped().octets());
+            } else {
+                metadata[15] = 1;
+            }
+            metadata[16..18].copy_from_slice(&(index as u16 * 1000).to_le_bytes());
+            ValidatorKeys {
+                bandersnatch: Default::default(),
+                ed25519: Ed25519Secret::trivial(index).public(),
+                bls: Default::default(),
+                metadata,
+            }
+        };
+        Validators { keys: (0..6).map(keys).collect() }
+    }
+
+    #[test]
+    fn validators_are_found_where_they_say() {
+        let found = addresses(&validators());
+        let places = found.iter().map(|node| node.addr.to_string()).collect::<Vec<_>>();
+        // Validator 0 names no port.
+        assert_eq!(places[..3], ["127.0.0.1:1000", "[::1]:2000", "[::1]:3000"]);
+        assert_eq!((found.len(), found[0].key), (5, Ed25519Secret::trivial(1).public()));
+    }
+
+    #[test]
+    fn state_and_followed_chain_name_the_same_guarantors() {
+        let follower = Follower::new(PARAMS, Author::new(PARAMS).start(), Limits::default());
+        let assignment = follower.view().epoch().entropy;
+        let entropy = Entropy { assignment, ..zero_entropy() };
+        let state = [
+            (StateIndex::Slot.key(), Bytes::from(0_u32.encode())),
+            (StateIndex::Entropy.key(), entropy.encode().into()),
+            (StateIndex::Validators.key(), validators().encode().into()),
+        ];
+        let state = BTreeMap::from(state);
+        for slot in 0..PARAMS.epoch_slots {
+            let [first, second] = [0, 1].map(|core| guarantors(&follower.view(), core, slot));
+            assert_eq!(guarantors_of_state(&PARAMS, &state, 0, slot), Ok(first.clone()));
+            assert_eq!(guarantors_of_state(&PARAMS, &state, 1, slot), Ok(second.clone()));
+            assert!(first.len() == 3 && second.len() == 3 && first.iter().all(|key| !second.contains(key)));
+        }
+        // The next epoch's are known to who follows; what comes after that nobody knows.
+        assert_eq!(guarantors_of_state(&PARAMS, &state, 0, PARAMS.epoch_slots), Ok(vec![]));
+        assert_eq!(guarantors(&follower.view(), 0, PARAMS.epoch_slots).len(), 3);
+        assert!(guarantors(&follower.view(), 0, 2 * PARAMS.epoch_slots).is_empty());
+        let missing = Err(StateError::Missing(StateIndex::Slot));
+        assert_eq!(guarantors_of_state(&PARAMS, &BTreeMap::new(), 0, 0), missing);
+    }
+
+    fn zero_entropy() -> Entropy {
+        let zero = jam::Hash::ZERO;
+        Entropy { now: zero, epoch: zero, assignment: zero, previous_assignment: zero }
+    }
 }

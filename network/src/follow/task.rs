@@ -7,7 +7,7 @@ use super::{
 use crate::message::{Announcement, BlockId, Handshake};
 use jam::{Block, Ed25519Key, HeaderHash};
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::{BTreeSet, HashMap, HashSet, VecDeque},
     sync::Arc,
 };
 use tokio::{
@@ -18,7 +18,7 @@ use tokio::{
 /// What the task hears.
 pub(super) struct Inputs {
     pub(super) hearing: mpsc::Receiver<(Ed25519Key, Heard)>,
-    pub(super) moving: mpsc::UnboundedReceiver<(Ed25519Key, Heard)>,
+    pub(super) moving: watch::Receiver<u64>,
     pub(super) wanted: watch::Receiver<Vec<HeaderHash>>,
     pub(super) states: mpsc::Receiver<StateWanted>,
 }
@@ -58,6 +58,8 @@ struct Task {
     /// What the driver wants, and how often each has been asked for.
     wanted: HashMap<HeaderHash, u32>,
     seen: Seen,
+    /// The peers that the driver knows to be connected.
+    peers: BTreeSet<Ed25519Key>,
     /// The last word on finality of each peer that is connected.
     finals: HashMap<Ed25519Key, BlockId>,
     catching_up: bool,
@@ -79,6 +81,7 @@ pub(super) async fn run(
         queue: VecDeque::new(),
         wanted: HashMap::new(),
         seen,
+        peers: BTreeSet::new(),
         finals: HashMap::new(),
         catching_up: false,
     };
@@ -90,7 +93,7 @@ pub(super) async fn run(
                     task.fetched(fetched).await;
                 }
             }
-            Some((peer, moved)) = inputs.moving.recv() => task.heard(peer, moved).await,
+            Ok(()) = inputs.moving.changed() => task.moved().await,
             Ok(()) = inputs.wanted.changed() => {
                 let wanted = inputs.wanted.borrow_and_update().clone();
                 task.want(&wanted);
@@ -111,13 +114,21 @@ impl Task {
         let _ = self.events.send(event).await;
     }
 
+    /// Peers have come or gone since it was looked last.
+    async fn moved(&mut self) {
+        let there = self.feed.connections().keys().copied().collect::<BTreeSet<_>>();
+        let before = std::mem::replace(&mut self.peers, there.clone());
+        for key in before.symmetric_difference(&there) {
+            let connected = there.contains(key);
+            if !connected {
+                self.finals.remove(key);
+            }
+            self.emit(ChainEvent::Peer { key: *key, connected }).await;
+        }
+    }
+
     async fn heard(&mut self, peer: Ed25519Key, heard: Heard) {
         match heard {
-            Heard::Came => self.emit(ChainEvent::Peer { key: peer, connected: true }).await,
-            Heard::Gone => {
-                self.finals.remove(&peer);
-                self.emit(ChainEvent::Peer { key: peer, connected: false }).await;
-            }
             Heard::Greeting(Handshake { finalized, leaves }) => {
                 self.finality(peer, finalized).await;
                 for leaf in leaves.into_iter().take(self.limits.leaves_max) {

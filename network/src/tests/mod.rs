@@ -2,4 +2,5 @@
 
 mod follow;
 mod manners;
+mod proof;
 mod world;

@@ -44,6 +44,11 @@ impl Process {
         }
     }
 
+    /// Its number.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id().expect("it has not been waited for")
+    }
+
     pub(super) async fn say(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         input.write_all(format!("{line}\n").as_bytes()).await.unwrap();

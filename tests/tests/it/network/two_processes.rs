@@ -91,7 +91,7 @@ async fn packages_and_bundles_arrive_whole_or_are_refused_with_a_reason() {
         let line = process.line_with(&expected).await;
         assert_eq!(line.starts_with("bundle"), !bundle.imports.is_empty(), "{line}");
     }
-    // Before the data is sent: core 1 wants another anchor.
+    // While the data is on its way: core 1 wants another anchor.
     let stale = submit(&endpoint, &[key], &Submission::new(1, &big, &none, &PARAMS).unwrap(), soon()).await;
     assert_eq!(stale, Err(SubmitError::Stale { tried: 1 }));
     assert_eq!(stale.unwrap_err().retry(), Retry::Rebuild);
