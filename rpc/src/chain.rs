@@ -205,10 +205,9 @@ fn schedule(file: &ChainConfig) -> Vec<Fork> {
         (file.prague_time, SpecId::PRAGUE, Some(prague)),
         (file.osaka_time, SpecId::OSAKA, Some(osaka)),
     ];
-    // The file's later blob schedules: each is named, and has its time under that name.
-    for number in 1..=5 {
+    let later = [file.bpo1_time, file.bpo2_time, file.bpo3_time, file.bpo4_time, file.bpo5_time];
+    for (number, time) in (1..).zip(later) {
         let params = blobs.get(&format!("bpo{number}")).copied();
-        let time = file.extra_fields.get(&format!("bpo{number}Time")).and_then(serde_json::Value::as_u64);
         by_time.push((time.filter(|_| params.is_some()), SpecId::OSAKA, params));
     }
     let blocks = by_block

@@ -13,6 +13,7 @@
 pub mod blocks;
 pub mod fixtures;
 pub mod http;
+pub mod load;
 pub mod pool_driver;
 pub mod ratios;
 pub mod recorded;

@@ -8,6 +8,7 @@ mod builder;
 mod calls;
 mod debug;
 mod fees;
+mod fill;
 mod filters;
 mod gate;
 mod logs;
@@ -102,6 +103,7 @@ impl Api {
             calls::METHODS,
             debug::METHODS,
             fees::METHODS,
+            fill::METHODS,
             filters::METHODS,
             logs::METHODS,
             node::METHODS,

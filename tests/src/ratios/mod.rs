@@ -6,6 +6,8 @@
 mod block;
 mod follow;
 mod queue;
+pub mod rpc;
+mod rpc_logs;
 mod state;
 mod txpool;
 
@@ -24,7 +26,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [block::RATIOS, follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
+    [block::RATIOS, follow::RATIOS, queue::RATIOS, rpc::RATIOS, state::RATIOS, txpool::RATIOS]
         .into_iter()
         .flatten()
         .collect()
