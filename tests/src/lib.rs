@@ -18,5 +18,6 @@ pub mod pool_driver;
 pub mod ratios;
 pub mod recorded;
 pub mod rpc_compat;
+pub mod rpc_world;
 pub mod sim;
 pub mod vectors;

@@ -6,7 +6,7 @@ use crate::{
     error,
 };
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,12 +15,17 @@ use std::{borrow::Cow, sync::Arc};
 struct Call<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
+}
+
+/// An id of null is an id; only a missing one makes a notification.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Methods that belong to a connection; a WebSocket has them, HTTP does not.

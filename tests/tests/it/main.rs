@@ -4,6 +4,7 @@
 
 mod blocks;
 mod purity;
+mod rpc;
 mod sim;
 mod traces;
 mod vectors;
