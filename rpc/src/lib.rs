@@ -72,4 +72,4 @@ pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
 pub use server::{Body, Routes, Server, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
-pub use state::{LayerState, OpenState, Proof, State, StateError};
+pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};

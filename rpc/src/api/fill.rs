@@ -3,13 +3,10 @@
 use super::{Api, Json, Method};
 use crate::{
     Error, Params,
-    call::{Request, estimate},
+    call::{Missing, Request, estimate},
     reading::At,
 };
-use alloy_consensus::{SignableTransaction, TxEip1559, TxEip2930, TxEip7702};
-use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Bytes, Signature, TxKind, U64, U128, U256};
-use alloy_rlp::{Encodable, Header};
+use alloy_primitives::{U64, U128};
 use serde_json::{Value, json};
 
 pub(super) const METHODS: &[(&str, Method)] = &[("eth_fillTransaction", Method::Apart(fill))];
@@ -23,7 +20,7 @@ struct Filled {
 
 fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
-    let mut request = params.required::<Request>(0)?;
+    let mut request = params.object::<Request>(0)?;
     request.check(api.chain.chain_id)?;
     if request.blob_hashes.is_some() || request.max_blob_fee.is_some() {
         return Err(Error::from(crate::SubmitError::Refused(txpool::Error::TypeNotSupported)));
@@ -42,8 +39,10 @@ fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
         Some(gas) => gas,
         None => estimate(&mut simulator, &request, api.config.limits.call_gas_max)?,
     };
+    let chain_id = api.chain.chain_id;
+    let unsigned = request.unsigned(Missing { nonce, gas, chain_id });
     let filled = Filled { request, nonce, gas };
-    api.reply(&json!({ "raw": filled.raw(api.chain.chain_id), "tx": filled.shown(api.chain.chain_id) }))
+    api.reply(&json!({ "raw": unsigned.encoded(), "tx": filled.shown(chain_id) }))
 }
 
 /// A tip as others pay it, and room for the base fee to double.
@@ -90,71 +89,5 @@ impl Filled {
             tx["authorizationList"] = json!(request.authorizations.clone().unwrap_or_default());
         }
         tx
-    }
-
-    /// The transaction as it would travel, with zeros where the signature will be.
-    fn raw(&self, chain_id: u64) -> Bytes {
-        let Self { request, nonce, gas } = self;
-        let (nonce, gas_limit) = (*nonce, *gas);
-        let to = request.to.map_or(TxKind::Create, TxKind::Call);
-        let (value, input) = (request.value, request.input.clone());
-        let access_list = request.access_list.clone().unwrap_or_default();
-        let unsigned = Signature::new(U256::ZERO, U256::ZERO, false);
-        let max_fee_per_gas = request.max_fee.unwrap_or(0);
-        let max_priority_fee_per_gas = request.max_tip.unwrap_or(0);
-        match request.ty() {
-            0 => self.raw_legacy(),
-            1 => {
-                let gas_price = request.fee_cap();
-                let tx = TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
-                tx.into_signed(unsigned).encoded_2718().into()
-            }
-            2 => {
-                let tx = TxEip1559 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas,
-                    max_priority_fee_per_gas,
-                    to,
-                    value,
-                    access_list,
-                    input,
-                };
-                tx.into_signed(unsigned).encoded_2718().into()
-            }
-            _ => {
-                let tx = TxEip7702 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas,
-                    max_priority_fee_per_gas,
-                    to: request.to.unwrap_or_default(),
-                    value,
-                    access_list,
-                    authorization_list: request.authorizations.clone().unwrap_or_default(),
-                    input,
-                };
-                tx.into_signed(unsigned).encoded_2718().into()
-            }
-        }
-    }
-
-    fn raw_legacy(&self) -> Bytes {
-        let Self { request, nonce, gas } = self;
-        let mut fields = Vec::new();
-        nonce.encode(&mut fields);
-        request.fee_cap().encode(&mut fields);
-        gas.encode(&mut fields);
-        request.to.map_or(TxKind::Create, TxKind::Call).encode(&mut fields);
-        request.value.encode(&mut fields);
-        request.input.encode(&mut fields);
-        // v, r and s.
-        fields.extend([alloy_rlp::EMPTY_STRING_CODE; 3]);
-        let mut out = Vec::with_capacity(fields.len() + 9);
-        Header { list: true, payload_length: fields.len() }.encode(&mut out);
-        out.extend(fields);
-        out.into()
     }
 }

@@ -68,7 +68,10 @@ struct Raw {
 impl LogRequest {
     /// Reads the parameter at `index`.
     pub(crate) fn read(params: &Params, index: usize, limits: &Limits) -> Result<Self, Error> {
-        let raw = params.optional::<Raw>(index)?.unwrap_or_default();
+        let raw = match params.raw(index) {
+            Some(_) => params.object::<Raw>(index)?,
+            None => Raw::default(),
+        };
         let blocks = match (raw.block_hash, raw.from_block, raw.to_block) {
             (Some(Hex(hash)), None, None) => Blocks::One(hash),
             (Some(_), ..) => {

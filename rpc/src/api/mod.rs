@@ -15,6 +15,7 @@ mod logs;
 mod node;
 mod reply;
 mod send;
+mod simulate;
 mod states;
 mod transactions;
 mod txpool;
@@ -108,6 +109,7 @@ impl Api {
             logs::METHODS,
             node::METHODS,
             send::METHODS,
+            simulate::METHODS,
             states::METHODS,
             transactions::METHODS,
             txpool::METHODS,

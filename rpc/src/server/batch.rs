@@ -105,6 +105,8 @@ type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
 fn read(text: &str) -> Parsed<'_> {
     let invalid = || Error::new(error::INVALID_REQUEST, "invalid request");
     match serde_json::from_str::<Call<'_>>(text) {
+        // Serde would also read the fields from a list, in order.
+        Ok(_) if !text.starts_with('{') => Err((None, invalid())),
         Ok(call) if call.jsonrpc.as_deref() != Some("2.0") || call.method.is_none() || !is_id(call.id) => {
             Err((call.id.filter(|id| is_id(Some(id))), invalid()))
         }

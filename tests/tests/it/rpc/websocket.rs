@@ -124,7 +124,8 @@ fn heads_and_logs_follow_the_chain_also_backwards() {
     let last = world.seal(&[transfer(1)]);
     let (mut seen_heads, mut seen_logs) = (vec![], vec![]);
     // A snapshot may be skipped, a block that stays may not.
-    while seen_heads.last() != Some(&json!(last.hash)) {
+    let last_log = (json!(again.hash), json!(false));
+    while seen_heads.last() != Some(&json!(last.hash)) || seen_logs.last() != Some(&last_log) {
         let next = async { tokio::time::timeout(PATIENCE, stream.next()).await };
         let message = runtime.block_on(next).unwrap().unwrap().unwrap();
         let Message::Text(text) = message else { continue };
