@@ -15,3 +15,6 @@ ratios *ARGS:
 
 sim *ARGS:
     cargo run --release -p tests --bin sim -- {{ARGS}}
+
+rpc-compat *ARGS:
+    cargo run --release -p tests --bin rpc-compat -- {{ARGS}}

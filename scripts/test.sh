@@ -53,7 +53,7 @@ skipped=$(grep -cE '^ *skipped: ' "$log/tests" || true)
 say "judges"
 cargo build --release --locked --quiet -p tests --bins
 judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
-if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; fi
+if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; judge rpc-compat; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 # A simulator that cannot fail is worth nothing: each known mistake must be found.
 for bug in $(judge sim -- --list-bugs); do

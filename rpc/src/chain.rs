@@ -112,10 +112,14 @@ impl Chain {
 
     /// What blob gas costs in the block after this one, in wei.
     pub fn next_blob_fee(&self, parent: &Header) -> u128 {
-        let blobs = self.blobs(parent);
+        self.blobs(parent).calc_blob_fee(self.next_excess_blob_gas(parent))
+    }
+
+    /// How much more blob gas than aimed at was used up to the block after this one.
+    pub fn next_excess_blob_gas(&self, parent: &Header) -> u64 {
         let (excess, used) = (parent.excess_blob_gas.unwrap_or(0), parent.blob_gas_used.unwrap_or(0));
         let base_fee = parent.base_fee_per_gas.unwrap_or(0);
-        blobs.calc_blob_fee(blobs.next_block_excess_blob_gas_osaka(excess, used, base_fee))
+        self.blobs(parent).next_block_excess_blob_gas_osaka(excess, used, base_fee)
     }
 
     /// The base fee of the block after this one; zero where there is none yet.
@@ -205,10 +209,9 @@ fn schedule(file: &ChainConfig) -> Vec<Fork> {
         (file.prague_time, SpecId::PRAGUE, Some(prague)),
         (file.osaka_time, SpecId::OSAKA, Some(osaka)),
     ];
-    // The file's later blob schedules: each is named, and has its time under that name.
-    for number in 1..=5 {
+    let later = [file.bpo1_time, file.bpo2_time, file.bpo3_time, file.bpo4_time, file.bpo5_time];
+    for (number, time) in (1..).zip(later) {
         let params = blobs.get(&format!("bpo{number}")).copied();
-        let time = file.extra_fields.get(&format!("bpo{number}Time")).and_then(serde_json::Value::as_u64);
         by_time.push((time.filter(|_| params.is_some()), SpecId::OSAKA, params));
     }
     let blocks = by_block

@@ -170,10 +170,11 @@ impl Told {
     }
 }
 
-/// A name that nobody guesses, as filters and subscriptions have them: `0x` and 32 digits.
+/// A name that nobody guesses, as filters and subscriptions have them: `0x` and 32 digits, the first of them not zero,
+/// since it is specified as a number.
 pub(crate) fn id() -> String {
     static KEYS: LazyLock<(RandomState, RandomState)> = LazyLock::new(Default::default);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("0x{:016x}{:016x}", KEYS.0.hash_one(count), KEYS.1.hash_one(count))
+    format!("0x{:016x}{:016x}", KEYS.0.hash_one(count) | 1 << 63, KEYS.1.hash_one(count))
 }

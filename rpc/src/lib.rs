@@ -1,4 +1,48 @@
 //! JSON-RPC, as every Ethereum tool speaks it, over HTTP and WebSocket on one port.
+//!
+//! ```text
+//!                      Feed: Snapshots, Events            Archive: final blocks      Driver: the loop that owns the pool
+//!  node ──publish──▶  ┌──────────┬──────────┐                    │                        ▲
+//!                     ▼          ▼          ▼                    │                        │ recovered transactions, orders
+//!  client ──▶ Server ─▶ Api: ── reads ── subscriptions, filters ─┴── calls (revm) ── eth_sendRawTransaction
+//! ```
+//!
+//! # Rules
+//!
+//! * **Reads never wait for the driver.** The node publishes an immutable [`Snapshot`] after each commit ([`Feed`]); a
+//!   call takes the newest one and answers from it. What waits in the pool is in the [`PoolIndex`], what is final in the
+//!   [`Archive`]. Only what really needs the driver ([`Driver`]) is a message to it: new transactions, the whole content
+//!   of the pool, the operator's orders.
+//! * **Tags.** `pending` is the open block, `latest` the newest sealed one, `safe` the newest applied one, `finalized`
+//!   the newest one that is applied in a final block of JAM. An omitted block is `latest`. A released block is a
+//!   reorganisation: its logs come again with `removed: true`.
+//! * **Signatures are recovered here**, on the threads that read requests; those of a batch in parallel.
+//! * **Errors** ([`Error`]) have the codes and words of go-ethereum, always with HTTP status 200. What is malformed below
+//!   JSON-RPC has an HTTP status of its own (413, 415, 429, ..); nothing that a client sends leads to 500.
+//! * **Work that takes its time** (calls, estimates, logs) runs on threads of its own, a few at once, with limits of gas
+//!   and time; what comes beyond waits, and beyond that is refused.
+//!
+//! # Limits
+//!
+//! All in [`Limits`]: 2 MiB for a body, 100 calls in a batch, 10 MB for an answer, 256 connections, 64 subscriptions each,
+//! 50 million gas and 5 seconds for a call, and so on. Requests must name a Host that is allowed ([`Config::hosts`]); pages
+//! of other origins may read answers only if asked for ([`Config::origins`]); each client has a rate.
+//!
+//! # What the node does
+//!
+//! ```text
+//!   let feed = Feed::new(Snapshot::new(blocks, parts)?);              // once
+//!   let api = Api::new(config, Sources { chain, feed, pool, archive, driver, extensions });
+//!   let server = Server::start(listener, api, routes)?;
+//!
+//!   pool_index.insert(tx, now, pending); pool_index.note(&events, now); pool_index.set_next_nonce(..)
+//!   feed.publish(Snapshot::new(blocks, parts)?); feed.tell(now, events)     // after each commit, in this order
+//! ```
+//!
+//! A [`RecentBlock`] is made once, when its block is sealed, and shared by all snapshots; so publishing costs a list of
+//! pointers. The open block ([`PendingBlock`]) is as fresh as the node likes: `eth_getTransactionCount` does not need it.
+//!
+//! Other crates add methods by an [`Extension`], other pages and interfaces by [`Routes`].
 
 mod api;
 mod archive;
@@ -28,4 +72,4 @@ pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
 pub use server::{Body, Routes, Server, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
-pub use state::{LayerState, OpenState, Proof, State, StateError};
+pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};

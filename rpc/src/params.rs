@@ -58,6 +58,14 @@ impl Params {
             .ok_or_else(|| Error::params(format!("missing value for required argument {index}")))
     }
 
+    /// An object that must be there. Serde would also read its fields from a list, in order.
+    pub(crate) fn object<T: DeserializeOwned>(&self, index: usize) -> Result<T, Error> {
+        match self.raw(index) {
+            Some(text) if !text.starts_with('{') => Err(wrong(index, "an object is expected")),
+            _ => self.required(index),
+        }
+    }
+
     /// A hexadecimal parameter that must be there.
     pub(crate) fn hex<T: FromHex>(&self, index: usize) -> Result<T, Error> {
         self.required::<Hex<T>>(index).map(|hex| hex.0)

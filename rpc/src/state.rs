@@ -4,7 +4,8 @@ use alloy_eips::eip2935::{HISTORY_SERVE_WINDOW, HISTORY_STORAGE_ADDRESS};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use revm::state::{AccountInfo, Bytecode};
 use state::{
-    AccountKeys, BasicData, Blake2b, CodeSet, Codes, Key, Layer, Value, Values, Writes, evm::BlockChanges,
+    AccountKeys, BasicData, Blake2b, CodeSet, Codes, Key, Layer, Value, Values, Writes, account_writes,
+    evm::BlockChanges,
 };
 use std::collections::BTreeSet;
 
@@ -31,6 +32,22 @@ pub trait State: Send + Sync {
 
     /// Proves an account and some of its slots against the state's root.
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError>;
+
+    /// The root that the state would have if these accounts were like this.
+    fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError>;
+}
+
+/// An account of a simulated block. It need not differ from what it was.
+#[derive(Clone, Debug)]
+pub struct Pretended {
+    /// Whose it is.
+    pub address: Address,
+    /// What it is; empty if it does not exist. Its code is there if it is new.
+    pub info: AccountInfo,
+    /// Whether all slots but the given ones are empty.
+    pub cleared: bool,
+    /// Slots.
+    pub slots: Vec<(U256, U256)>,
 }
 
 /// A proof, in the form that `eth_getProof` shows.
@@ -151,6 +168,10 @@ where
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError> {
         prove(&self.layer, address, slots)
     }
+
+    fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError> {
+        Ok(self.layer.tree().update(&pretended_writes(&self.layer, accounts)?).root())
+    }
 }
 
 impl<V, C> State for OpenState<V, C>
@@ -180,6 +201,41 @@ where
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError> {
         prove(&self.values.layer.child(&self.values.writes), address, slots)
     }
+
+    fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError> {
+        let tree = self.values.layer.tree().update(&self.values.writes);
+        Ok(tree.update(&pretended_writes(&self.values, accounts)?).root())
+    }
+}
+
+/// What would be written for these accounts to be as they are pretended. Storage is never cleared in the tree: what is
+/// pretended to be is no state that a block could leave.
+fn pretended_writes(values: &impl Values, accounts: &[Pretended]) -> Result<Writes, StateError> {
+    let mut writes = Writes::new();
+    for Pretended { address, info, slots, .. } in accounts {
+        let keys = AccountKeys::<Blake2b>::new(*address);
+        let before = read_account(values, *address)?.unwrap_or_default();
+        let same =
+            (before.nonce, before.balance, before.code_hash) == (info.nonce, info.balance, info.code_hash);
+        if before.code_hash != info.code_hash {
+            let code = info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default();
+            let leaves = account_writes::<Blake2b>(*address, info.nonce, info.balance, &code, []);
+            writes.extend(leaves.map_err(unreadable)?);
+        } else if !same {
+            let basic = values.value(&keys.basic_data()).map_err(unreadable)?;
+            let size = basic.map(|basic| BasicData::decode(&basic)).transpose().map_err(unreadable)?;
+            let size = size.map_or(0, |basic| basic.code_size as usize);
+            let basic = BasicData::new(size, info.nonce, info.balance).map_err(unreadable)?;
+            writes.insert(keys.basic_data(), basic.encode());
+            writes.insert(keys.code_hash(), info.code_hash);
+        }
+        for (slot, value) in slots {
+            if read_slot(values, *address, *slot)? != *value {
+                writes.insert(keys.slot(*slot), (*value).into());
+            }
+        }
+    }
+    Ok(writes)
 }
 
 fn read_code(codes: &impl Codes, hash: B256) -> Result<Bytes, StateError> {

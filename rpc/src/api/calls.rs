@@ -35,7 +35,7 @@ impl Api {
     }
 
     fn request(&self, params: &Params) -> Result<Request, Error> {
-        let request = params.required::<Request>(0)?;
+        let request = params.object::<Request>(0)?;
         request.check(self.chain.chain_id)?;
         Ok(request)
     }

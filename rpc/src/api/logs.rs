@@ -52,6 +52,9 @@ impl<T> OneOrMany<T> {
     }
 }
 
+/// One topic, several, or any; a null among several is any too.
+type Position = Option<OneOrMany<Option<Hex<B256>>>>;
+
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Raw {
@@ -59,13 +62,16 @@ struct Raw {
     to_block: Option<Hex<At>>,
     block_hash: Option<Hex<B256>>,
     address: Option<OneOrMany<Hex<Address>>>,
-    topics: Option<Vec<Option<OneOrMany<Option<Hex<B256>>>>>>,
+    topics: Option<Vec<Position>>,
 }
 
 impl LogRequest {
     /// Reads the parameter at `index`.
     pub(crate) fn read(params: &Params, index: usize, limits: &Limits) -> Result<Self, Error> {
-        let raw = params.optional::<Raw>(index)?.unwrap_or_default();
+        let raw = match params.raw(index) {
+            Some(_) => params.object::<Raw>(index)?,
+            None => Raw::default(),
+        };
         let blocks = match (raw.block_hash, raw.from_block, raw.to_block) {
             (Some(Hex(hash)), None, None) => Blocks::One(hash),
             (Some(_), ..) => {
@@ -94,7 +100,7 @@ impl LogRequest {
 }
 
 /// A null anywhere at a position allows everything there.
-fn any_of(position: Option<OneOrMany<Option<Hex<B256>>>>) -> Vec<B256> {
+fn any_of(position: Position) -> Vec<B256> {
     let topics = position.map_or_else(Vec::new, OneOrMany::into_vec);
     topics.into_iter().map(|topic| topic.map(|hex| hex.0)).collect::<Option<Vec<_>>>().unwrap_or_default()
 }

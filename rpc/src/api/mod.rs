@@ -8,12 +8,14 @@ mod builder;
 mod calls;
 mod debug;
 mod fees;
+mod fill;
 mod filters;
 mod gate;
 mod logs;
 mod node;
 mod reply;
 mod send;
+mod simulate;
 mod states;
 mod transactions;
 mod txpool;
@@ -102,10 +104,12 @@ impl Api {
             calls::METHODS,
             debug::METHODS,
             fees::METHODS,
+            fill::METHODS,
             filters::METHODS,
             logs::METHODS,
             node::METHODS,
             send::METHODS,
+            simulate::METHODS,
             states::METHODS,
             transactions::METHODS,
             txpool::METHODS,

@@ -1,6 +1,6 @@
 //! Another state, another block: what a client pretends.
 
-use super::StateDb;
+use super::{StateDb, precompiles::Precompiled};
 use crate::{
     Error,
     hex::{Hex, Slot},
@@ -32,32 +32,61 @@ pub(crate) struct AccountOverride {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct BlockOverrides {
     #[serde(alias = "blockNumber")]
-    number: Option<Hex<U256>>,
-    difficulty: Option<Hex<U256>>,
-    time: Option<Hex<u64>>,
-    gas_limit: Option<Hex<u64>>,
+    pub(crate) number: Option<Hex<U256>>,
+    pub(crate) difficulty: Option<Hex<U256>>,
+    pub(crate) time: Option<Hex<u64>>,
+    pub(crate) gas_limit: Option<Hex<u64>>,
     #[serde(alias = "coinbase")]
-    fee_recipient: Option<Hex<Address>>,
+    pub(crate) fee_recipient: Option<Hex<Address>>,
     #[serde(alias = "random")]
-    prev_randao: Option<Hex<B256>>,
+    pub(crate) prev_randao: Option<Hex<B256>>,
     #[serde(alias = "baseFee")]
-    base_fee_per_gas: Option<Hex<u64>>,
-    blob_base_fee: Option<Hex<u128>>,
+    pub(crate) base_fee_per_gas: Option<Hex<u64>>,
+    pub(crate) blob_base_fee: Option<Hex<u128>>,
+    #[serde(alias = "parentBeaconBlockRoot")]
+    pub(crate) beacon_root: Option<Hex<B256>>,
 }
 
 fn word(slot: &Hex<Slot>) -> U256 {
     U256::from_be_bytes(slot.0.0.0)
 }
 
+/// Moves precompiles; one whose address is overridden in any other way is gone.
+fn move_precompiles(overrides: &StateOverrides, precompiled: &mut Precompiled) -> Result<(), Error> {
+    let mut moved = Vec::new();
+    for (Hex(from), account) in overrides {
+        if let Some(Hex(to)) = account.move_precompile_to_address {
+            let why = match () {
+                () if !precompiled.is_at(from) => format!("account {from:#x} is not a precompile"),
+                () if overrides.contains_key(&Hex(to)) => format!("account {to:#x} is already overridden"),
+                () if moved.iter().any(|(taken, _)| *taken == to) => {
+                    format!("account {to:#x} has already been overridden by a precompile")
+                }
+                () => String::new(),
+            };
+            if !why.is_empty() {
+                return Err(Error::other(why));
+            }
+            moved.extend(precompiled.take(from).map(|usual| (to, usual)));
+        } else {
+            precompiled.take(from);
+        }
+    }
+    moved.into_iter().for_each(|(to, usual)| precompiled.put(to, usual));
+    Ok(())
+}
+
 /// Changes accounts in a cache over the state.
-pub(crate) fn apply(overrides: &StateOverrides, db: &mut CacheDB<StateDb>) -> Result<(), Error> {
+pub(crate) fn apply(
+    overrides: &StateOverrides,
+    db: &mut CacheDB<StateDb>,
+    precompiled: &mut Precompiled,
+) -> Result<(), Error> {
+    move_precompiles(overrides, precompiled)?;
     for (Hex(address), account) in overrides {
         if account.state.is_some() && account.state_diff.is_some() {
             let why = format!("account {address} has both 'state' and 'stateDiff'");
             return Err(Error::other(why));
-        }
-        if account.move_precompile_to_address.is_some() {
-            return Err(Error::params("movePrecompileToAddress is not supported"));
         }
         let loaded = db.load_account(*address).map_err(Error::internal)?;
         let mut info = loaded.info().unwrap_or_default();

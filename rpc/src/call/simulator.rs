@@ -1,5 +1,6 @@
 //! Runs one request as often as needed, on the same state.
 
+use super::precompiles::Precompiled;
 use super::{BlockOverrides, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides};
 use crate::{Error, State, chain::Chain};
 use alloy_consensus::Header;
@@ -21,6 +22,7 @@ pub(crate) struct Simulator {
     pub(crate) db: CacheDB<StateDb>,
     pub(crate) block: BlockEnv,
     pub(crate) cfg: CfgEnv,
+    precompiled: Precompiled,
     deadline: Instant,
 }
 
@@ -35,7 +37,9 @@ impl Simulator {
         cfg.tx_chain_id_check = false;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
         cfg.max_blobs_per_tx = Some(u64::MAX);
-        Self { db: CacheDB::new(StateDb(state)), block: rules.block(header), cfg, deadline }
+        let precompiled = Precompiled::new(rules.spec);
+        let db = CacheDB::new(StateDb(state));
+        Self { db, block: rules.block(header), cfg, precompiled, deadline }
     }
 
     /// Pretends another state and another block.
@@ -47,7 +51,7 @@ impl Simulator {
         if let Some(block) = block {
             block.apply(&mut self.block);
         }
-        overrides::apply(&state.unwrap_or_default(), &mut self.db)
+        overrides::apply(&state.unwrap_or_default(), &mut self.db, &mut self.precompiled)
     }
 
     /// An account, as it is pretended to be.
@@ -83,7 +87,8 @@ impl Simulator {
         let deadline = Deadline::new(self.deadline);
         let base_fee = block.basefee;
         let context = Context::mainnet().with_db(&mut self.db).with_block(block).with_cfg(cfg);
-        let mut evm = context.build_mainnet_with_inspector(deadline);
+        let evm = context.build_mainnet_with_inspector(deadline);
+        let mut evm = evm.with_precompiles(self.precompiled.clone());
         let result = evm.inspect_tx(tx);
         if evm.inspector.is_over() || Instant::now() >= self.deadline {
             return Err(error::timeout());

@@ -6,7 +6,7 @@ use crate::{
     error,
 };
 use futures_util::future::BoxFuture;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,12 +15,17 @@ use std::{borrow::Cow, sync::Arc};
 struct Call<'a> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
+}
+
+/// An id of null is an id; only a missing one makes a notification.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Methods that belong to a connection; a WebSocket has them, HTTP does not.
@@ -100,6 +105,8 @@ type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
 fn read(text: &str) -> Parsed<'_> {
     let invalid = || Error::new(error::INVALID_REQUEST, "invalid request");
     match serde_json::from_str::<Call<'_>>(text) {
+        // Serde would also read the fields from a list, in order.
+        Ok(_) if !text.starts_with('{') => Err((None, invalid())),
         Ok(call) if call.jsonrpc.as_deref() != Some("2.0") || call.method.is_none() || !is_id(call.id) => {
             Err((call.id.filter(|id| is_id(Some(id))), invalid()))
         }

@@ -61,7 +61,7 @@ pub(super) async fn answer(
         return Ok(text(StatusCode::FORBIDDEN, "invalid host specified\n"));
     }
     let origin = access::allowed_origin(&config.origins, request.headers());
-    let mut response = route(request, peer, &shared, upgraded, origin.is_some()).await;
+    let mut response = route(request, peer, &shared, &upgraded, origin.is_some()).await;
     if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         response.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
@@ -73,7 +73,7 @@ async fn route(
     request: Request<Incoming>,
     peer: SocketAddr,
     shared: &Arc<Shared>,
-    upgraded: mpsc::Sender<websocket::Upgraded>,
+    upgraded: &mpsc::Sender<websocket::Upgraded>,
     origin_allowed: bool,
 ) -> Response<Body> {
     let at_root = request.uri().path() == "/";

@@ -66,7 +66,7 @@ pub(super) fn upgrade(
     mut request: Request<Incoming>,
     peer: SocketAddr,
     shared: &Shared,
-    upgraded: mpsc::Sender<Upgraded>,
+    upgraded: &mpsc::Sender<Upgraded>,
     origin_allowed: bool,
 ) -> Response<Body> {
     if !may_connect(&request, origin_allowed) {
@@ -115,10 +115,7 @@ impl Connection for OneMessage<'_> {
                 let (begin, begun) = oneshot::channel();
                 let space = method.split('_').next().unwrap_or_default();
                 let name = subscriptions.start(space, &shared.api, params, outgoing.clone(), begun);
-                name.map(|name| {
-                    self.begin.lock().push(begin);
-                    name
-                })
+                name.inspect(|_| self.begin.lock().push(begin))
             }
             "eth_unsubscribe" | "builder_unsubscribe" => subscriptions.end(&shared.api, params),
             _ => return None,

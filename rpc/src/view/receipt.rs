@@ -45,8 +45,12 @@ pub(crate) fn receipts<'a>(
     wanted: std::ops::Range<usize>,
 ) -> impl Iterator<Item = ReceiptView<'a>> + 'a {
     let before = receipts.iter().take(wanted.start);
-    let logs_before = before.clone().map(|receipt| receipt.logs().len()).sum::<usize>();
-    let gas_before = before.last().map_or(0, ReceiptEnvelope::cumulative_gas_used);
+    let logs_before = before.map(|receipt| receipt.logs().len()).sum::<usize>();
+    let gas_before = wanted
+        .start
+        .checked_sub(1)
+        .and_then(|last| receipts.get(last))
+        .map_or(0, ReceiptEnvelope::cumulative_gas_used);
     let all = transactions.iter().zip(receipts).enumerate().take(wanted.end).skip(wanted.start);
     all.scan((gas_before, logs_before), move |(gas, logs), (index, (tx, receipt))| {
         let mined = Mined::new(header, hash, index);

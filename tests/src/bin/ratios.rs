@@ -21,6 +21,8 @@ fn main() -> ExitCode {
                 ExitCode::from(2)
             }
         },
+        // The server of a ratio runs in a process of its own, so that its work can be told from the clients'.
+        [flag] if flag == "--serve-rpc" => tests::ratios::rpc::serve(),
         _ => {
             eprintln!("usage: ratios [--only NAME]");
             ExitCode::from(2)

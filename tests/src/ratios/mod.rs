@@ -7,6 +7,8 @@ mod block;
 mod follow;
 mod network;
 mod queue;
+pub mod rpc;
+mod rpc_logs;
 mod state;
 mod txpool;
 
@@ -26,6 +28,7 @@ pub struct Ratio {
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
     [block::RATIOS, follow::RATIOS, network::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
+    [block::RATIOS, follow::RATIOS, queue::RATIOS, rpc::RATIOS, state::RATIOS, txpool::RATIOS]
         .into_iter()
         .flatten()
         .collect()

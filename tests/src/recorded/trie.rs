@@ -91,6 +91,24 @@ impl Trie {
         root(&self.leaves())
     }
 
+    /// The root if these accounts were like this.
+    pub fn root_with(&self, accounts: &[rpc::Pretended]) -> B256 {
+        let mut trie = self.clone();
+        for rpc::Pretended { address, info, cleared, slots } in accounts {
+            if info.is_empty() {
+                trie.0.remove(address);
+                continue;
+            }
+            let plain = trie.0.entry(*address).or_default();
+            (plain.nonce, plain.balance, plain.code_hash) = (info.nonce, info.balance, info.code_hash);
+            if *cleared {
+                plain.slots.clear();
+            }
+            slots.iter().for_each(|(slot, value)| set(plain, *slot, *value));
+        }
+        trie.root()
+    }
+
     /// Proves an account and slots of it: the nodes on the way to the account, the root of its storage, and for each
     /// slot the nodes on the way to it.
     pub fn proof(&self, address: Address, slots: &[U256]) -> (Vec<Bytes>, B256, Vec<Vec<Bytes>>) {

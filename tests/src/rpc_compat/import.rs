@@ -8,7 +8,7 @@ use alloy_consensus::{Block, ReceiptEnvelope, TxEnvelope, transaction::SignerRec
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::state::AccountInfo;
 use rpc::{
-    Api, Chain, Config, Feed, Foreign, Health, LayerState, MemoryArchive, Parts, PoolIndex, Proof,
+    Api, Chain, Config, Feed, Foreign, Health, LayerState, MemoryArchive, Parts, PoolIndex, Pretended, Proof,
     RecentBlock, Server, Snapshot, Sources, State, StateError, Tags,
 };
 use state::CodeSet;
@@ -45,6 +45,10 @@ impl State for RecordedState {
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError> {
         let (account, storage_hash, slots) = self.trie.proof(address, slots);
         Ok(Proof { account, storage_hash, slots })
+    }
+
+    fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError> {
+        Ok(self.trie.root_with(accounts))
     }
 }
 

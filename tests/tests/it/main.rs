@@ -7,6 +7,7 @@ mod crash;
 mod devnet;
 mod network;
 mod purity;
+mod rpc;
 mod sim;
 mod store;
 mod traces;

@@ -1,0 +1,93 @@
+//! `eth_fillTransaction`: what a wallet would have to ask for in four calls before it signs.
+
+use super::{Api, Json, Method};
+use crate::{
+    Error, Params,
+    call::{Missing, Request, estimate},
+    reading::At,
+};
+use alloy_primitives::{U64, U128};
+use serde_json::{Value, json};
+
+pub(super) const METHODS: &[(&str, Method)] = &[("eth_fillTransaction", Method::Apart(fill))];
+
+/// A request in which nothing is missing.
+struct Filled {
+    request: Request,
+    nonce: u64,
+    gas: u64,
+}
+
+fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let mut request = params.object::<Request>(0)?;
+    request.check(api.chain.chain_id)?;
+    if request.blob_hashes.is_some() || request.max_blob_fee.is_some() {
+        return Err(Error::from(crate::SubmitError::Refused(txpool::Error::TypeNotSupported)));
+    }
+    if request.to.is_none() && request.input.is_empty() {
+        return Err(Error::other("contract creation without any data provided"));
+    }
+    fill_fees(api, &mut request)?;
+    let from = request.from.unwrap_or_default();
+    let mut simulator = api.simulator_at(At::Pending)?;
+    let nonce = match request.nonce {
+        Some(nonce) => nonce,
+        None => simulator.account(from)?.nonce.max(api.pool.next_nonce(&from).unwrap_or(0)),
+    };
+    let gas = match request.gas {
+        Some(gas) => gas,
+        None => estimate(&mut simulator, &request, api.config.limits.call_gas_max)?,
+    };
+    let chain_id = api.chain.chain_id;
+    let unsigned = request.unsigned(Missing { nonce, gas, chain_id });
+    let filled = Filled { request, nonce, gas };
+    api.reply(&json!({ "raw": unsigned.encoded(), "tx": filled.shown(chain_id) }))
+}
+
+/// A tip as others pay it, and room for the base fee to double.
+fn fill_fees(api: &Api, request: &mut Request) -> Result<(), Error> {
+    if request.gas_price.is_some() {
+        return Ok(());
+    }
+    let base = u128::from(api.next_base_fee());
+    let tip = match (request.max_tip, request.max_fee) {
+        (Some(tip), _) => tip,
+        (None, Some(fee)) => api.suggested_tip().min(fee),
+        (None, None) => api.suggested_tip(),
+    };
+    let fee = request.max_fee.unwrap_or_else(|| tip.saturating_add(base.saturating_mul(2)));
+    if fee < tip {
+        return Err(Error::other(format!("maxFeePerGas ({fee:#x}) < maxPriorityFeePerGas ({tip:#x})")));
+    }
+    (request.max_tip, request.max_fee) = (Some(tip), Some(fee));
+    Ok(())
+}
+
+impl Filled {
+    fn shown(&self, chain_id: u64) -> Value {
+        let Self { request, nonce, gas } = self;
+        let ty = request.ty();
+        let mut tx = json!({
+            "type": U64::from(ty),
+            "chainId": U64::from(chain_id),
+            "nonce": U64::from(*nonce),
+            "to": request.to,
+            "gas": U64::from(*gas),
+            "value": request.value,
+            "input": request.input,
+            "gasPrice": U128::from(request.fee_cap()),
+        });
+        if ty >= 1 {
+            tx["accessList"] = json!(request.access_list.clone().unwrap_or_default());
+        }
+        if ty >= 2 {
+            tx["maxFeePerGas"] = json!(U128::from(request.max_fee.unwrap_or(0)));
+            tx["maxPriorityFeePerGas"] = json!(U128::from(request.max_tip.unwrap_or(0)));
+        }
+        if ty == 4 {
+            tx["authorizationList"] = json!(request.authorizations.clone().unwrap_or_default());
+        }
+        tx
+    }
+}

@@ -1,0 +1,374 @@
+//! `eth_simulateV1`: blocks that could follow, one after the other, with whatever state they are pretended to find.
+
+use super::{
+    BlockOverrides, Missing, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides,
+    precompiles::Precompiled, transfers::Transfers,
+};
+use crate::{Error, Pretended, State, chain::Chain, hex::Hex};
+use alloy_consensus::{
+    EMPTY_OMMER_ROOT_HASH, Eip658Value, Header, Receipt, ReceiptEnvelope, TxType,
+    constants::EMPTY_WITHDRAWALS, proofs::ordered_trie_root_encoded,
+};
+use alloy_eips::{
+    eip2718::Encodable2718, eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS,
+    eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
+    eip7685::EMPTY_REQUESTS_HASH,
+};
+use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use revm::{
+    Context, DatabaseCommit, DatabaseRef, InspectEvm, MainBuilder, MainContext, SystemCallEvm,
+    context::{
+        BlockEnv, CfgEnv,
+        result::{EVMError, ExecutionResult, InvalidTransaction},
+    },
+    database::CacheDB,
+    primitives::hardfork::SpecId,
+};
+use serde::Deserialize;
+use std::{sync::Arc, time::Instant};
+use types::{ReceiptedBlock, SealedBlock, Transaction};
+
+/// Blocks in a simulation.
+const BLOCKS_MAX: u64 = 256;
+/// The time between blocks that do not say theirs.
+const BLOCK_SECONDS: u64 = 12;
+
+/// What to simulate.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct SimulationRequest {
+    block_state_calls: Vec<SimulatedBlock>,
+    trace_transfers: bool,
+    validation: bool,
+    pub(crate) return_full_transactions: bool,
+}
+
+/// One block of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SimulatedBlock {
+    block_overrides: Option<BlockOverrides>,
+    state_overrides: Option<StateOverrides>,
+    calls: Option<Vec<Request>>,
+}
+
+/// A block that was simulated, and what its calls gave.
+pub(crate) struct Simulated {
+    pub(crate) block: ReceiptedBlock,
+    pub(crate) calls: Vec<Called>,
+}
+
+/// What a call gave.
+pub(crate) struct Called {
+    pub(crate) result: ExecutionResult,
+    /// With those of plain transfers if they were wanted.
+    pub(crate) logs: Vec<Log>,
+}
+
+/// A simulation.
+pub(crate) struct Simulation<'a> {
+    chain: &'a Chain,
+    base: Arc<dyn State>,
+    db: CacheDB<StateDb>,
+    parent: Header,
+    parent_hash: B256,
+    deadline: Instant,
+    gas_left: u64,
+    validation: bool,
+    trace_transfers: bool,
+}
+
+fn wrong(code: i32, why: String) -> Error {
+    Error::new(code, why)
+}
+
+impl<'a> Simulation<'a> {
+    /// On a block with this state.
+    pub(crate) fn new(
+        chain: &'a Chain,
+        (parent, parent_hash): (Header, B256),
+        base: Arc<dyn State>,
+        deadline: Instant,
+        gas_left: u64,
+    ) -> Self {
+        let mut db = CacheDB::new(StateDb(base.clone()));
+        db.cache.block_hashes.insert(U256::from(parent.number), parent_hash);
+        Self {
+            chain,
+            base,
+            db,
+            parent,
+            parent_hash,
+            deadline,
+            gas_left,
+            validation: false,
+            trace_transfers: false,
+        }
+    }
+
+    /// Simulates all blocks, those in between included.
+    pub(crate) fn run(mut self, request: SimulationRequest) -> Result<Vec<Simulated>, Error> {
+        if request.block_state_calls.is_empty() {
+            return Err(Error::params("empty input"));
+        }
+        (self.validation, self.trace_transfers) = (request.validation, request.trace_transfers);
+        let blocks = self.complete(request.block_state_calls)?;
+        blocks.into_iter().map(|(number, time, block)| self.block(number, time, block)).collect()
+    }
+
+    /// Gives each block its number and time, and fills the gaps.
+    fn complete(&self, blocks: Vec<SimulatedBlock>) -> Result<Vec<(u64, u64, SimulatedBlock)>, Error> {
+        let (base, mut time) = (self.parent.number, self.parent.timestamp);
+        let mut last = base;
+        let mut complete = Vec::new();
+        for block in blocks {
+            let overrides = block.block_overrides.clone().unwrap_or_default();
+            let next = U256::from(last).saturating_add(U256::from(1));
+            let number = overrides.number.map_or(next, |Hex(number)| number);
+            if number <= U256::from(last) {
+                return Err(wrong(-38020, format!("block numbers must be in order: {number} <= {last}")));
+            }
+            let number = u64::try_from(number).unwrap_or(u64::MAX);
+            if number - base > BLOCKS_MAX {
+                return Err(wrong(-38026, "too many blocks".to_owned()));
+            }
+            for between in last + 1..number {
+                time += BLOCK_SECONDS;
+                complete.push((between, time, SimulatedBlock::default()));
+            }
+            let wanted = overrides.time.map_or(time.saturating_add(BLOCK_SECONDS), |Hex(wanted)| wanted);
+            if wanted <= time {
+                return Err(wrong(-38021, format!("block timestamps must be in order: {wanted} <= {time}")));
+            }
+            (last, time) = (number, wanted);
+            complete.push((number, time, block));
+        }
+        Ok(complete)
+    }
+
+    fn header(&self, number: u64, time: u64, overrides: &BlockOverrides) -> Header {
+        let (parent, spec) = (&self.parent, self.chain.rules(number, time).spec);
+        let since = |fork, value| Some(value).filter(|_| spec.is_enabled_in(fork));
+        let base_fee = overrides.base_fee_per_gas.map(|Hex(fee)| fee);
+        let base_fee = base_fee.unwrap_or_else(|| match self.validation {
+            true => self.chain.next_base_fee(parent),
+            false => 0,
+        });
+        let excess = self.chain.next_excess_blob_gas(parent);
+        Header {
+            parent_hash: self.parent_hash,
+            ommers_hash: EMPTY_OMMER_ROOT_HASH,
+            beneficiary: overrides.fee_recipient.map_or(parent.beneficiary, |hex| hex.0),
+            difficulty: overrides.difficulty.map_or(U256::ZERO, |hex| hex.0),
+            number,
+            gas_limit: overrides.gas_limit.map_or(parent.gas_limit, |hex| hex.0),
+            timestamp: time,
+            mix_hash: overrides.prev_randao.map_or(B256::ZERO, |hex| hex.0),
+            base_fee_per_gas: since(SpecId::LONDON, base_fee),
+            withdrawals_root: spec.is_enabled_in(SpecId::SHANGHAI).then_some(EMPTY_WITHDRAWALS),
+            blob_gas_used: since(SpecId::CANCUN, 0),
+            excess_blob_gas: since(SpecId::CANCUN, excess),
+            parent_beacon_block_root: spec
+                .is_enabled_in(SpecId::CANCUN)
+                .then(|| overrides.beacon_root.map_or(B256::ZERO, |hex| hex.0)),
+            requests_hash: spec.is_enabled_in(SpecId::PRAGUE).then_some(EMPTY_REQUESTS_HASH),
+            ..Header::default()
+        }
+    }
+
+    fn cfg(&self, number: u64, time: u64) -> CfgEnv {
+        let mut cfg = self.chain.rules(number, time).cfg();
+        cfg.disable_nonce_check = !self.validation;
+        cfg.disable_eip3607 = !self.validation;
+        cfg.disable_base_fee = !self.validation;
+        cfg.disable_block_gas_limit = true;
+        cfg.tx_chain_id_check = false;
+        cfg.tx_gas_limit_cap = Some(u64::MAX);
+        cfg
+    }
+
+    fn block(&mut self, number: u64, time: u64, wanted: SimulatedBlock) -> Result<Simulated, Error> {
+        let overrides = wanted.block_overrides.unwrap_or_default();
+        let header = self.header(number, time, &overrides);
+        let rules = self.chain.rules(number, time);
+        let mut env = rules.block(&header);
+        // The header has them already, except what it cannot say.
+        BlockOverrides { blob_base_fee: overrides.blob_base_fee, ..BlockOverrides::default() }
+            .apply(&mut env);
+        let mut precompiled = Precompiled::new(rules.spec);
+        overrides::apply(&wanted.state_overrides.unwrap_or_default(), &mut self.db, &mut precompiled)?;
+        let surroundings = Surroundings { cfg: self.cfg(number, time), env, precompiled };
+        self.system_calls(&surroundings, &header, true)?;
+        let mut done = Done::default();
+        for call in wanted.calls.unwrap_or_default() {
+            self.call(&surroundings, &header, call, &mut done)?;
+        }
+        self.system_calls(&surroundings, &header, false)?;
+        self.seal(header, done)
+    }
+
+    /// What the system does before and after the transactions, where there are contracts for it.
+    fn system_calls(&mut self, at: &Surroundings, header: &Header, before: bool) -> Result<(), Error> {
+        let prague = at.cfg.spec.is_enabled_in(SpecId::PRAGUE);
+        let beacon_root = header.parent_beacon_block_root.map(|root| (BEACON_ROOTS_ADDRESS, root.into()));
+        let parent_hash = prague.then(|| (HISTORY_STORAGE_ADDRESS, header.parent_hash.into()));
+        let requests = [WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS];
+        let calls: Vec<(Address, Bytes)> = match before {
+            true => beacon_root.into_iter().chain(parent_hash).collect(),
+            false => {
+                requests.into_iter().filter(|_| prague).map(|contract| (contract, Bytes::new())).collect()
+            }
+        };
+        for (contract, data) in calls {
+            let account = self.db.basic_ref(contract).map_err(Error::internal)?;
+            if account.is_none_or(|account| account.is_empty_code_hash()) {
+                continue;
+            }
+            let context = Context::mainnet().with_db(&mut self.db);
+            let context = context.with_block(at.env.clone()).with_cfg(at.cfg.clone());
+            let done = context.build_mainnet().system_call(contract, data).map_err(Error::internal)?;
+            self.db.commit(done.state);
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        at: &Surroundings,
+        header: &Header,
+        mut request: Request,
+        done: &mut Done,
+    ) -> Result<(), Error> {
+        request.check(self.chain.chain_id)?;
+        let from = request.from.unwrap_or_default();
+        let account = self.db.basic_ref(from).map_err(Error::internal)?.unwrap_or_default();
+        let nonce = request.nonce.unwrap_or(account.nonce);
+        let remaining = header.gas_limit.saturating_sub(done.gas_used);
+        let gas = request.gas.unwrap_or(remaining);
+        if gas > remaining {
+            let why = format!("block gas limit reached: {} >= {}", done.gas_used, header.gas_limit);
+            return Err(wrong(-38015, why));
+        }
+        let gas = gas.min(self.gas_left);
+        if request.gas_price.is_none() {
+            // Without a price it is a transaction of the usual type that pays nothing.
+            request.max_fee = request.max_fee.or(request.max_tip).or(Some(0));
+            request.max_tip = request.max_tip.or(Some(0));
+        }
+        let chain_id = self.chain.chain_id;
+        let tx = request.unsigned(Missing { nonce, gas, chain_id });
+        let environment = request.environment(gas, nonce, chain_id);
+        let watch = Transfers::new(Deadline::new(self.deadline), self.trace_transfers);
+        let context = Context::mainnet().with_db(&mut self.db);
+        let context = context.with_block(at.env.clone()).with_cfg(at.cfg.clone());
+        let evm = context.build_mainnet_with_inspector(watch);
+        let mut evm = evm.with_precompiles(at.precompiled.clone());
+        let result = evm.inspect_tx(environment);
+        let watch = evm.inspector;
+        if watch.is_over() || Instant::now() >= self.deadline {
+            return Err(error::timeout());
+        }
+        let executed = result.map_err(|failed| match failed {
+            EVMError::Transaction(why) => {
+                let cap = U256::from(request.fee_cap());
+                let error = error::invalid(&why, from, gas, cap, at.env.basefee);
+                let text = format!("err: {} (supplied gas {gas})", error.message);
+                wrong(code(&why), text)
+            }
+            other => Error::internal(other),
+        })?;
+        self.db.commit(executed.state);
+        self.gas_left = self.gas_left.saturating_sub(executed.result.tx_gas_used());
+        done.add(tx, executed.result, watch.into_logs());
+        Ok(())
+    }
+
+    fn seal(&mut self, header: Header, done: Done) -> Result<Simulated, Error> {
+        let encoded = done.receipts.iter().map(Encodable2718::encoded_2718).collect::<Vec<_>>();
+        let transactions = done.transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
+        let header = Header {
+            state_root: self.root()?,
+            transactions_root: ordered_trie_root_encoded(&transactions),
+            receipts_root: ordered_trie_root_encoded(&encoded),
+            logs_bloom: done
+                .receipts
+                .iter()
+                .fold(Default::default(), |bloom, receipt| bloom | *receipt.logs_bloom()),
+            gas_used: done.gas_used,
+            ..header
+        };
+        let block = SealedBlock::new(header, done.transactions);
+        self.parent = block.header().clone();
+        self.parent_hash = block.id().hash;
+        self.db.cache.block_hashes.insert(U256::from(block.id().number), block.id().hash);
+        let block = ReceiptedBlock { block, receipts: done.receipts.into() };
+        Ok(Simulated { block, calls: done.calls })
+    }
+
+    fn root(&self) -> Result<B256, Error> {
+        let accounts = self.db.cache.accounts.iter().map(|(address, account)| {
+            let mut info = account.info.clone();
+            if info.code.is_none() {
+                info.code = self.db.cache.contracts.get(&info.code_hash).cloned();
+            }
+            let slots = account.storage.iter().map(|(slot, value)| (*slot, *value)).collect();
+            let cleared = account.account_state.is_storage_cleared();
+            Pretended { address: *address, info, cleared, slots }
+        });
+        self.base.root_with(&accounts.collect::<Vec<_>>()).map_err(Error::internal)
+    }
+}
+
+/// What the transactions of one block share.
+struct Surroundings {
+    cfg: CfgEnv,
+    env: BlockEnv,
+    precompiled: Precompiled,
+}
+
+/// What one block's calls came to so far.
+#[derive(Default)]
+struct Done {
+    gas_used: u64,
+    transactions: Vec<Transaction>,
+    receipts: Vec<ReceiptEnvelope>,
+    calls: Vec<Called>,
+}
+
+impl Done {
+    fn add(&mut self, tx: Transaction, result: ExecutionResult, logs: Vec<Log>) {
+        self.gas_used += result.tx_gas_used();
+        let receipt = Receipt {
+            status: Eip658Value::Eip658(result.is_success()),
+            cumulative_gas_used: self.gas_used,
+            logs: if result.is_success() { result.logs().to_vec() } else { vec![] },
+        };
+        let ty = tx.tx_type();
+        let receipt = receipt.with_bloom();
+        self.receipts.push(match ty {
+            TxType::Legacy => ReceiptEnvelope::Legacy(receipt),
+            TxType::Eip2930 => ReceiptEnvelope::Eip2930(receipt),
+            TxType::Eip4844 => ReceiptEnvelope::Eip4844(receipt),
+            TxType::Eip7702 => ReceiptEnvelope::Eip7702(receipt),
+            _ => ReceiptEnvelope::Eip1559(receipt),
+        });
+        self.transactions.push(tx);
+        self.calls.push(Called { result, logs });
+    }
+}
+
+/// The codes that are specified for what is wrong with a simulated transaction.
+const fn code(why: &InvalidTransaction) -> i32 {
+    match why {
+        InvalidTransaction::NonceTooLow { .. } => -38010,
+        InvalidTransaction::NonceTooHigh { .. } => -38011,
+        InvalidTransaction::GasPriceLessThanBasefee => -38012,
+        InvalidTransaction::CallGasCostMoreThanGasLimit { .. }
+        | InvalidTransaction::GasFloorMoreThanGasLimit { .. } => -38013,
+        InvalidTransaction::LackOfFundForMaxFee { .. } => -38014,
+        InvalidTransaction::CallerGasLimitMoreThanBlock => -38015,
+        InvalidTransaction::RejectCallerWithCode => -38024,
+        InvalidTransaction::CreateInitCodeSizeLimit => -38025,
+        _ => -32603,
+    }
+}

@@ -1,0 +1,113 @@
+//! Calls, estimates and access lists.
+
+use super::{COUNTER, LOGGER, REVERTER, SPINNER, alice, transfer, world, world_with};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use rpc::{Config, Limits};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tests::blocks::{Call, contracts};
+
+#[test]
+fn calls_see_what_is_pretended() {
+    let world = world();
+    // Returns slot 0: SLOAD, MSTORE, RETURN.
+    let code = Bytes::from_static(&[0x5f, 0x54, 0x5f, 0x52, 0x60, 32, 0x5f, 0xf3]);
+    let at = Address::repeat_byte(0x77);
+    let call = |account: Value, block: Value| {
+        world.ok("eth_call", json!([{ "to": at }, "latest", { at.to_string(): account }, block]))
+    };
+    assert_eq!(call(json!({ "code": code }), json!(null)), json!(B256::ZERO));
+    let nine = B256::with_last_byte(9);
+    assert_eq!(call(json!({ "code": code, "state": { "0x0": nine } }), json!(null)), json!(nine));
+    assert_eq!(call(json!({ "code": code, "stateDiff": { "0x0": nine } }), json!(null)), json!(nine));
+    // Returns the number and the base fee.
+    let code = Bytes::from_static(&[0x43, 0x5f, 0x52, 0x48, 0x60, 32, 0x52, 0x60, 64, 0x5f, 0xf3]);
+    let seen = call(json!({ "code": code }), json!({ "number": "0x99", "baseFeePerGas": "0x5" }));
+    assert!(seen.as_str().unwrap()[2..66].ends_with("99"), "{seen}");
+    let both = json!([{ "to": at }, "latest", { at.to_string(): { "state": {}, "stateDiff": {} } }]);
+    assert_eq!(world.error("eth_call", both)["code"], -32000);
+    // Nothing of it stays.
+    assert_eq!(world.ok("eth_getCode", json!([at])), "0x");
+}
+
+#[test]
+fn failed_calls_say_why() {
+    let limits =
+        Limits { call_timeout: Duration::from_millis(50), call_gas_max: 1 << 40, ..Limits::default() };
+    let world = world_with(Config { limits, ..Config::default() });
+    let error = world.error("eth_call", json!([{ "to": REVERTER }]));
+    assert_eq!(error, json!({ "code": 3, "message": "execution reverted", "data": "0x" }));
+    assert_eq!(world.error("eth_estimateGas", json!([{ "to": REVERTER }]))["code"], 3);
+    let error = world.error("eth_call", json!([{ "to": SPINNER, "gas": "0x186a0" }]));
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32000), &json!("out of gas")));
+    let error = world.error("eth_call", json!([{ "to": SPINNER }]));
+    assert_eq!((&error["code"], &error["message"]), (&json!(-32002), &json!("execution aborted (timeout)")));
+    let poor = json!([{ "from": Address::repeat_byte(0x99), "to": LOGGER, "value": "0x1" }]);
+    assert!(world.error("eth_call", poor)["message"].as_str().unwrap().starts_with("insufficient funds"));
+    let cheap = json!([{ "from": alice().address(), "to": LOGGER, "gasPrice": "0x1", "gas": "0x186a0" }]);
+    assert!(world.error("eth_call", cheap)["message"].as_str().unwrap().starts_with("max fee per gas less"));
+    for wrong in [
+        json!([{ "to": LOGGER, "gasPrice": "0x1", "maxFeePerGas": "0x1" }]),
+        json!([{ "to": LOGGER, "chainId": "0x1" }]),
+        json!([{ "to": LOGGER, "gas": "0x1" }]),
+    ] {
+        assert_eq!(world.error("eth_call", wrong)["code"], -32000);
+    }
+    for wrong in [
+        json!([]),
+        json!([{ "to": "0x1" }]),
+        json!([{ "to": LOGGER, "data": "0x1" }]),
+        json!([{ "to": LOGGER, "data": "0x01", "input": "0x02" }]),
+        json!([{ "to": LOGGER }, "newest"]),
+        json!([{ "to": LOGGER }, "latest", {}, {}, {}]),
+    ] {
+        assert_eq!(world.error("eth_call", wrong.clone())["code"], -32602, "{wrong}");
+    }
+}
+
+#[test]
+fn an_estimate_is_enough_and_not_much_more() {
+    let mut world = world();
+    let mut nonce = 0;
+    for (to, input) in [
+        (Some(Address::repeat_byte(0x22)), Bytes::new()),
+        (Some(COUNTER), Bytes::new()),
+        (Some(LOGGER), Bytes::from_static(&[9; 100])),
+        (None, contracts::deploy(contracts::COUNT)),
+    ] {
+        let request = json!({ "from": alice().address(), "to": to, "input": input });
+        let estimate = world.ok("eth_estimateGas", json!([request]));
+        let gas = u64::from_str_radix(&estimate.as_str().unwrap()[2..], 16).unwrap();
+        let call = match to {
+            Some(to) => Call { input, gas_limit: gas, ..Call::to(to, nonce) },
+            None => Call { gas_limit: gas, ..Call::create(input, nonce) },
+        };
+        nonce += 1;
+        world.seal(&[alice().eip1559(call)]);
+        let receipt = &world.latest().block.receipts[0];
+        assert!(receipt.status(), "{gas} is enough");
+        let used = receipt.cumulative_gas_used();
+        assert!(gas <= used * 12 / 10, "{gas} for {used}");
+    }
+}
+
+#[test]
+fn access_lists_and_filled_transactions() {
+    let world = world();
+    let list = world.ok("eth_createAccessList", json!([{ "from": alice().address(), "to": COUNTER }]));
+    assert_eq!(list["accessList"], json!([{ "address": COUNTER, "storageKeys": [B256::ZERO] }]));
+    let failed = world.ok("eth_createAccessList", json!([{ "to": REVERTER }]));
+    assert_eq!(failed["error"], "execution reverted");
+    let filled = world.ok("eth_fillTransaction", json!([{ "from": alice().address(), "to": COUNTER }]));
+    let tx = &filled["tx"];
+    assert_eq!((&tx["type"], &tx["nonce"], &tx["chainId"]), (&json!("0x2"), &json!("0x0"), &json!("0x539")));
+    let legacy =
+        json!([{ "from": alice().address(), "to": COUNTER, "gasPrice": "0x77359400", "gas": "0x5208" }]);
+    assert_eq!(world.ok("eth_fillTransaction", legacy)["tx"]["gas"], "0x5208");
+    world.ok("eth_sendRawTransaction", json!([transfer(0).encoded()]));
+    let next = world.ok("eth_fillTransaction", json!([{ "from": alice().address(), "to": COUNTER }]));
+    assert_eq!(next["tx"]["nonce"], "0x1", "after what waits");
+    assert_eq!(world.error("eth_fillTransaction", json!([{}]))["code"], -32000);
+    assert_eq!(transfer(0).value(), U256::from(5));
+}
