@@ -29,7 +29,9 @@ impl Network {
         let slot_ms = config.slot_ms;
         let devnet = Devnet::start(config).await?;
         let mut driver = Driver::connect(devnet.chain_spec(), slot_ms, &setup);
-        driver.run_until("packages can be anchored", |driver| driver.context().is_some()).await;
+        // A block of the chain, not its beginning: that is too old to look anything up in.
+        let anchored = |driver: &Driver| driver.context().is_some() && driver.follower.finalized().slot > 0;
+        driver.run_until("packages can be anchored", anchored).await;
         Ok(Self { setup, devnet, driver, nonce: 0, sealed: 0 })
     }
 
