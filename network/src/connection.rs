@@ -112,7 +112,7 @@ impl Connection {
         self.inner.quic.closed().await.to_string()
     }
 
-    /// Blocks (CE 128): the answer is checked to be the blocks asked for, at most `max` and at most 256 of them.
+    /// Blocks (CE 128): the answer is checked to be the blocks asked for. At most `max`, and at most 256, are looked at.
     pub async fn blocks(
         &self,
         hash: HeaderHash,
@@ -120,7 +120,9 @@ impl Connection {
         max: u32,
     ) -> Result<Vec<Block>, StreamError> {
         let request = BlockRequest { hash, direction, max: max.min(BLOCKS_MAX) };
-        let blocks = self.ask::<Vec<Block>>(Kind::Blocks, request.write()).await?;
+        let mut blocks = self.ask::<Vec<Block>>(Kind::Blocks, request.write()).await?;
+        // Some nodes do not count the first one and send one more.
+        blocks.truncate(request.max as usize);
         self.judged(Kind::Blocks, request.check(&blocks).map(|()| blocks))
     }
 

@@ -14,6 +14,9 @@ use quinn::{RecvStream, SendStream};
 /// A message in pieces.
 pub(crate) type Message = Vec<Bytes>;
 
+/// A message that may fill a window.
+const LARGE_BYTES: usize = 64 << 10;
+
 /// The half of a stream that we read.
 pub(crate) struct Input {
     recv: RecvStream,
@@ -109,7 +112,16 @@ impl Output {
         let declared = u32::try_from(len)
             .map_err(|_| StreamError::Oversized { len: len as u64, max: u32::MAX as usize })?;
         self.send.write_all(&declared.to_le_bytes()).await?;
-        Ok(self.send.write_all_chunks(&mut pieces).await?)
+        if len < LARGE_BYTES {
+            return Ok(self.send.write_all_chunks(&mut pieces).await?);
+        }
+        // While a window is full, a write that waits is not told that the other side has had enough.
+        let stopped = self.send.stopped();
+        tokio::select! {
+            biased;
+            written = self.send.write_all_chunks(&mut pieces) => Ok(written?),
+            Ok(Some(code)) = stopped => Err(StreamError::Refused(Refusal::from_code(code))),
+        }
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), StreamError> {

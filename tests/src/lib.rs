@@ -12,6 +12,7 @@
 pub mod blocks;
 pub mod devnet;
 pub mod fixtures;
+pub mod network;
 pub mod ratios;
 pub mod sim;
 pub mod vectors;

@@ -72,7 +72,9 @@ pub(super) async fn block(
 pub(super) async fn above(connection: Connection, starts: Vec<HeaderHash>, max: u32) -> Fetched {
     let from = connection.peer();
     for start in starts {
-        if let Ok(blocks) = connection.blocks(start, Direction::Ascending, max).await {
+        // Some nodes say nothing instead of refusing what they do not know.
+        let blocks = connection.blocks(start, Direction::Ascending, max).await;
+        if let Some(blocks) = blocks.ok().filter(|blocks| !blocks.is_empty()) {
             let more = blocks.len() as u64 >= u64::from(max);
             return Fetched::Above { blocks, from, more };
         }

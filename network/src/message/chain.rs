@@ -146,11 +146,8 @@ fn is_genesis(block: &Block) -> bool {
 }
 
 impl BlockRequest {
-    /// That an answer is one: as many blocks as were asked for at most, each next to the one before.
+    /// That an answer is one: each block next to the one before, header and body.
     pub(crate) fn check(&self, blocks: &[Block]) -> Result<(), StreamError> {
-        if blocks.len() as u64 > u64::from(self.max) {
-            return Err(StreamError::Wrong("more blocks than were asked for"));
-        }
         let mut expected = self.hash;
         for block in blocks {
             let hash = block.header.hash();

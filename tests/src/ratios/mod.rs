@@ -5,6 +5,7 @@
 
 mod block;
 mod follow;
+mod network;
 mod queue;
 mod state;
 mod txpool;
@@ -24,7 +25,7 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [block::RATIOS, follow::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
+    [block::RATIOS, follow::RATIOS, network::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
         .into_iter()
         .flatten()
         .collect()

@@ -4,6 +4,7 @@
 
 mod blocks;
 mod devnet;
+mod network;
 mod purity;
 mod sim;
 mod traces;
