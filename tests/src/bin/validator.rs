@@ -1,6 +1,9 @@
 //! A validator as a process of its own, for tests: `validator SPEC INDEX SLOT_MS [DATA_DIR]`. It listens where the
-//! specification says, and stops when its standard input ends. `validator idle SECONDS` runs six idle validators at six
-//! seconds a slot and prints what they cost.
+//! specification says, and stops when its standard input ends.
+//!
+//! It is a judge, too: `validator idle SECONDS` runs six idle validators at six seconds a slot and prints what they cost;
+//! `validator straight BYTES SLOT_MS` sends bundles of that size through six validators until one is guaranteed in the
+//! next block and accumulated in the one after.
 
 use devnet::{
     Devnet,
@@ -8,7 +11,10 @@ use devnet::{
 };
 use rustix::time::{ClockId, clock_gettime};
 use std::{error::Error, process::ExitCode, time::Duration};
-use tests::devnet::Setup;
+use tests::devnet::{Network, Setup};
+
+/// A busy machine may miss a slot.
+const TRIES: u64 = 5;
 
 fn main() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -25,7 +31,8 @@ fn main() -> ExitCode {
 
 async fn act(args: &[String]) -> Result<(), Box<dyn Error>> {
     match args {
-        [idle_word, seconds] if idle_word == "idle" => idle(seconds.parse()?).await,
+        [word, seconds] if word == "idle" => idle(seconds.parse()?).await,
+        [word, bytes, slot_ms] if word == "straight" => straight(bytes.parse()?, slot_ms.parse()?).await,
         [spec, index, slot_ms, rest @ ..] => {
             let spec = jam::ChainSpec::from_json(&std::fs::read_to_string(spec)?)?;
             let index = index.parse::<u16>()?;
@@ -43,7 +50,10 @@ async fn act(args: &[String]) -> Result<(), Box<dyn Error>> {
             run(options, async move { drop(end.await) }).await?;
             Ok(())
         }
-        _ => Err("usage: validator SPEC INDEX SLOT_MS [DATA_DIR] | validator idle SECONDS".into()),
+        _ => {
+            Err("usage: validator SPEC INDEX SLOT_MS [DATA_DIR] | idle SECONDS | straight BYTES SLOT_MS"
+                .into())
+        }
     }
 }
 
@@ -63,5 +73,14 @@ async fn idle(seconds: u64) -> Result<(), Box<dyn Error>> {
     let percent = 100.0 * used.as_secs_f64() / seconds as f64;
     println!("idle: six validators used {percent:.2} % of one core over {seconds} s (heights {heights:?})");
     devnet.shutdown().await;
-    Ok(())
+    if percent < 5.0 { Ok(()) } else { Err("more than 5 % of one core".into()) }
+}
+
+/// A bundle of this size goes straight through, and all are applied exactly once.
+async fn straight(bytes: usize, slot_ms: u64) -> Result<(), Box<dyn Error>> {
+    let mut network = Network::start(slot_ms).await;
+    let straight = network.straight_through(bytes, TRIES).await;
+    network.heals().await;
+    println!("straight: {bytes} bytes at {slot_ms} ms: {straight}");
+    if straight { Ok(()) } else { Err(format!("none of {TRIES} went straight through").into()) }
 }

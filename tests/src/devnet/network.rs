@@ -54,6 +54,26 @@ impl Network {
         self.sealed
     }
 
+    /// Sends blocks of so many bytes until one goes straight through: guaranteed in the block after it was sent,
+    /// accumulated in the one after that. A machine that is busy with something else may miss a slot, so several are
+    /// tried. Whether one did.
+    pub async fn straight_through(&mut self, bytes: usize, tries: u64) -> bool {
+        for _ in 0..tries {
+            let number = self.seal(bytes);
+            let accumulated = |driver: &Driver| !driver.way(number).accumulated.is_empty();
+            self.driver.run_until("the block is accumulated", accumulated).await;
+            let way = self.driver.way(number);
+            let follows =
+                |sent: &u32| way.reported.contains(&(sent + 1)) && way.accumulated.contains(&(sent + 2));
+            let straight = way.sent.iter().any(follows);
+            println!("block of {bytes} bytes: {way:?}, straight through: {straight}");
+            if straight {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Everything is healed: all blocks become final, and every validator has applied each exactly once.
     pub async fn heals(mut self) {
         let (sealed, setup) = (self.sealed, &self.setup);
