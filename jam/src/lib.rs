@@ -7,7 +7,7 @@
 //!                   ChainSpec, Params       which chain it is          spec, params, slot
 //!  data  --erasure--> shards and their root; shuffle: who guarantees which core
 //!
-//!  state entries --state--> the parts that decide about packages      --trie--> the root, proofs of ranges
+//!  state entries --state--> the parts that decide about packages      --trie--> the root
 //!  state + block --rules--> the state after it, or why the block is refused      what validators apply
 //!  blocks, words on finality --follow--> what became of a package, on any branch      what a builder needs
 //! ```

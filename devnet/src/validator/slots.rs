@@ -73,14 +73,18 @@ impl Inner {
         let Some(Fork::Running { depth, base, lost }) = self.faults.running_fork() else {
             return (best.hash, true);
         };
-        let Some(base) = tree.get(base).filter(|_| tree.is_ancestor_of(lost, best.hash)) else {
-            // Overtaken, or not known here.
-            if !tree.is_ancestor_of(lost, best.hash) && tree.get(lost).is_some() {
+        let losing = tree.is_ancestor_of(lost, best.hash);
+        let Some(base) = tree.get(base) else {
+            // Finality has gone past it, unless it is not known here yet.
+            if tree.contains(base) {
                 self.faults.end_fork(lost);
             }
             return (best.hash, true);
         };
-        if best.height < base.height + depth {
+        if !losing && tree.get(lost).is_some() {
+            self.faults.end_fork(lost);
+        }
+        if !losing || best.height < base.height + depth {
             return (best.hash, true);
         }
         let others = tree.nodes().filter(|node| {

@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use bundler::{Bundler, Opening, Parent, Refined, Sealed};
 use jam::{
     ChainSpec, PackageHash, SlotClock,
-    follow::{Fate, Follower, Limits as Depth, Start, Update},
+    follow::{Fate, Follower, Limits as Depth, Refused, Start, Update},
 };
 use network::{
     BlockId as ChainBlock, ChainEvent, Endpoint, Follow, FollowLimits, Handshake, Limits, Peers, Retry, Role,
@@ -38,6 +38,8 @@ pub struct Way {
     pub reported: Vec<u32>,
     /// Of the blocks that accumulated it.
     pub accumulated: Vec<u32>,
+    /// Of the blocks that dropped it because it did not become available.
+    pub timed_out: Vec<u32>,
 }
 
 /// A builder that is connected to a network.
@@ -58,7 +60,7 @@ pub struct Driver {
     bundler: Bundler,
     tracker: ServiceTracker,
     chain: Follow,
-    _peers: Peers,
+    peers: Peers,
     blocks: BTreeMap<u64, (Sealed<Arc<MemoryValues>>, Refined)>,
     packages: BTreeMap<PackageHash, u64>,
     update: Update,
@@ -101,12 +103,17 @@ impl Driver {
             bundler: setup.bundler(),
             tracker,
             chain,
-            _peers: peers,
+            peers,
             blocks: BTreeMap::new(),
             packages: BTreeMap::new(),
             update: Update::default(),
             sending: JoinSet::new(),
         }
+    }
+
+    /// Connects to the same network at other addresses.
+    pub fn move_to(&mut self, spec: &ChainSpec) {
+        self.peers.set(spec.bootnodes.iter().copied());
     }
 
     /// The block that the next one stands on.
@@ -139,6 +146,17 @@ impl Driver {
     /// A version of a sealed block on another context, for whoever wants to send it himself.
     pub fn package(&self, number: u64, context: jam::RefineContext) -> bundler::Packaged {
         self.bundler.package(&self.blocks[&number].1, context)
+    }
+
+    /// The root of what a block exports.
+    pub fn exports_root(&self, number: u64) -> jam::SegmentRoot {
+        self.blocks[&number].1.exports_root()
+    }
+
+    /// The bundle of a block as it was sent last.
+    pub fn sent_package(&self, number: u64) -> Option<jam::Bundle> {
+        let version = self.queue.get(number)?.versions.last()?;
+        Some(self.package(number, version.context.clone()).bundle)
     }
 
     /// A context that the next block would accept: anchored two blocks back. `None` while too little is known.
@@ -205,7 +223,9 @@ impl Driver {
 
     fn hear(&mut self, event: ChainEvent) {
         let update = event.apply(&mut self.follower);
-        assert_eq!(update.refused, [], "the validators' blocks are believed");
+        let lost = |why: &Refused| matches!(why, Refused::Stale | Refused::Parent);
+        let disbelieved = update.refused.iter().filter(|(_, why)| !lost(why)).collect::<Vec<_>>();
+        assert!(disbelieved.is_empty(), "the validators' blocks are believed: {disbelieved:?}");
         self.chain.want(self.follower.wanted());
         if update.best_moved {
             let head = self.follower.view().head().hash;
@@ -227,6 +247,7 @@ impl Driver {
             match view.fate(*package) {
                 Fate::Reported { block, .. } => note_once(&mut way.reported, slot(block)),
                 Fate::Accumulated { block } => note_once(&mut way.accumulated, slot(block)),
+                Fate::TimedOut { block } => note_once(&mut way.timed_out, slot(block)),
                 _ => {}
             }
         }

@@ -70,7 +70,7 @@ impl Setup {
         let parts = bytes.div_ceil(PART).max(1);
         let part = |i: usize| {
             let len = PART.min(bytes.saturating_sub(i * PART));
-            let input = (0..len).map(|at| (at * 31 + i) as u8 | 1).collect::<Vec<_>>();
+            let input = vec![i as u8 | 1; len];
             let call = Call::to(Address::repeat_byte(0xaa), nonce + i as u64);
             let gas_limit = 50_000 + 40 * len as u64;
             wallet(0).eip1559(Call { input: input.into(), gas_limit, value: U256::from(i), ..call })

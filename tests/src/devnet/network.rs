@@ -1,0 +1,92 @@
+//! A network in this process with a builder connected to it, as most tests want it.
+
+use super::{Driver, Setup, applied_once};
+use devnet::{Config, Devnet, validator::StartError};
+use std::path::PathBuf;
+
+/// A network and its builder.
+pub struct Network {
+    /// The EVM chain.
+    pub setup: Setup,
+    /// The validators.
+    pub devnet: Devnet,
+    /// The builder.
+    pub driver: Driver,
+    nonce: u64,
+    sealed: u64,
+}
+
+impl Network {
+    /// Starts six validators and waits until packages can be anchored.
+    pub async fn start(slot_ms: u64) -> Self {
+        Self::with(|config| Config { slot_ms, ..config }).await.expect("six validators can start")
+    }
+
+    /// The same with other settings.
+    pub async fn with(change: impl FnOnce(Config) -> Config) -> Result<Self, StartError> {
+        let setup = Setup::new();
+        let config = change(setup.devnet(6000));
+        let slot_ms = config.slot_ms;
+        let devnet = Devnet::start(config).await?;
+        let mut driver = Driver::connect(devnet.chain_spec(), slot_ms, &setup);
+        // A block of the chain, not its beginning: that is too old to look anything up in.
+        let anchored = |driver: &Driver| driver.context().is_some() && driver.follower.finalized().slot > 0;
+        driver.run_until("packages can be anchored", anchored).await;
+        Ok(Self { setup, devnet, driver, nonce: 0, sealed: 0 })
+    }
+
+    /// Stops all validators and starts them again with what they kept.
+    pub async fn restart(&mut self, slot_ms: u64, data_dir: PathBuf) {
+        let config = Config { slot_ms, data_dir: Some(data_dir), ..self.setup.devnet(slot_ms) };
+        for index in 0..self.devnet.chain_spec().params.validators {
+            self.devnet.stop_validator(index).await;
+        }
+        self.devnet = Devnet::start(config).await.expect("they start with what they kept");
+        self.driver.move_to(self.devnet.chain_spec());
+    }
+
+    /// Seals a block of about so many bytes; its number.
+    pub fn seal(&mut self, bytes: usize) -> u64 {
+        let transactions = self.setup.transactions(self.nonce, bytes);
+        self.nonce += transactions.len() as u64;
+        self.sealed += 1;
+        assert_eq!(self.driver.seal(&transactions).number, self.sealed);
+        self.sealed
+    }
+
+    /// Sends blocks of so many bytes until one goes straight through: guaranteed in the block after it was sent,
+    /// accumulated in the one after that. A machine that is busy with something else may miss a slot, so several are
+    /// tried. Whether one did.
+    pub async fn straight_through(&mut self, bytes: usize, tries: u64) -> bool {
+        for _ in 0..tries {
+            let number = self.seal(bytes);
+            let accumulated = |driver: &Driver| !driver.way(number).accumulated.is_empty();
+            self.driver.run_until("the block is accumulated", accumulated).await;
+            let way = self.driver.way(number);
+            let follows =
+                |sent: &u32| way.reported.contains(&(sent + 1)) && way.accumulated.contains(&(sent + 2));
+            let straight = way.sent.iter().any(follows);
+            println!("block of {bytes} bytes: {way:?}, straight through: {straight}");
+            if straight {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Everything is healed: all blocks become final, and every validator has applied each exactly once.
+    pub async fn heals(mut self) {
+        let (sealed, setup) = (self.sealed, &self.setup);
+        self.driver.run_until("all blocks are final", |driver| driver.is_final(sealed)).await;
+        let devnet = &self.devnet;
+        let all_once = |index: u16| {
+            let applied = devnet.with_tree(index, |tree| applied_once(tree, setup)).expect("it is up");
+            assert!(applied.values().all(|times| *times == 1), "validator {index}: {applied:?}");
+            applied.len() as u64 == sealed
+        };
+        let count = devnet.chain_spec().params.validators;
+        self.driver.run_until("every validator applied all", |_| (0..count).all(all_once)).await;
+        self.driver.endpoint.shutdown().await;
+        self.devnet.shutdown().await;
+    }
+}
