@@ -51,12 +51,13 @@ skipped=$(grep -cE '^ *skipped: ' "$log/tests" || true)
 
 # The judges run optimised. They are built together, so that nothing is built twice.
 say "judges"
-cargo build --release --locked --quiet -p tests --bins
+cargo build --release --locked --quiet -p tests --bins -p node
 judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
 if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; judge rpc-compat; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20
 judge validator -- straight 11900000 6000
+judge sim -- --crashes
 # A simulator that cannot fail is worth nothing: each known mistake must be found.
 for bug in $(judge sim -- --list-bugs); do
   judge sim -- --seeds 1000 --bug "$bug" >"$log/bug" 2>&1 || { cat "$log/bug"; echo "the mistake $bug was not found"; exit 1; }

@@ -20,8 +20,7 @@ struct Arguments {
     trace: bool,
 }
 
-const USAGE: &str =
-    "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace] | --list-bugs | --crashes";
+const USAGE: &str = "usage: sim --seeds N [--start S] [--bug NAME] [--policy pectin|spec] [--trace] | --list-bugs | --crashes";
 
 fn arguments() -> Result<Arguments, String> {
     let mut parsed = Arguments {
@@ -66,7 +65,13 @@ fn policy(name: &str) -> Result<Policy, String> {
 
 /// Crashes at every storage operation of one run.
 fn crashes() -> ExitCode {
-    let report = tests::crash::everywhere(1);
+    let mut told = 0;
+    let report = tests::crash::everywhere(1, |operation, all| {
+        if operation >= told {
+            eprintln!("crashes: operation {operation} of {all}");
+            told = operation + all / 10;
+        }
+    });
     for (operation, fault, why) in report.wrong.iter().take(5) {
         println!("operation {operation} ({fault:?}): {why}");
     }

@@ -27,21 +27,28 @@ pub struct Report {
 }
 
 /// Crashes at every `every`-th operation, in both ways in which a disk can stop.
-pub fn everywhere(every: u64) -> Report {
+///
+/// `progress` hears how many operations were tried, of how many.
+pub fn everywhere(every: u64, mut progress: impl FnMut(u64, u64)) -> Report {
     let twin = match run(None) {
         Ok(twin) => twin,
         Err(why) => {
-            return Report { wrong: vec![(0, Fault::Error, format!("without a crash: {why}"))], ..Report::default() };
+            return Report {
+                wrong: vec![(0, Fault::Error, format!("without a crash: {why}"))],
+                ..Report::default()
+            };
         }
     };
     let mut report = Report { operations: twin.operations, accepted: twin.accepted, ..Report::default() };
     // The file is made before the run begins; what happens then is the store's own business.
+    progress(0, twin.operations);
     for operation in (twin.first_operation..twin.operations).step_by(every.max(1) as usize) {
         let fault = if operation % 2 == 0 { Fault::Crash } else { Fault::Torn };
         match run(Some((operation, fault))) {
             Ok(outcome) => report.crashes += u64::from(outcome.crashed),
             Err(why) => report.wrong.push((operation, fault, why)),
         }
+        progress(operation, twin.operations);
     }
     report
 }

@@ -4,7 +4,7 @@ use super::jam_chain::JamChain;
 use crate::blocks::{self, BENEFICIARY, Call, SERVICE, Wallet, contracts};
 use alloy_primitives::{Address, B256};
 use jam::{Ed25519Secret, Params, SlotClock};
-use node::driver::{Answer, Driver, Output, Outgoing, Settings, Started};
+use node::driver::{Answer, Driver, Outgoing, Output, Settings, Started};
 use parking_lot::Mutex;
 use queue::{JournalState, Queue, Sent};
 use service::{accumulate::ServiceState, genesis::Genesis};
@@ -124,7 +124,8 @@ impl World {
         options.trail_blocks = TRAIL_BLOCKS;
         let disk = Disk::new();
         let store = Store::on_disk(&disk, options.clone(), &genesis).map_err(|why| why.to_string())?;
-        let driver = Driver::start(started.clone(), &store, Time::ZERO, |_| ()).map_err(|why| why.to_string())?;
+        let driver =
+            Driver::start(started.clone(), &store, Time::ZERO, |_| ()).map_err(|why| why.to_string())?;
         let before = picture(&driver, []);
         Ok(Self {
             chain,
@@ -173,7 +174,8 @@ impl World {
 
     fn submit(&mut self, tx: Transaction) {
         let (answers, hash) = (self.answers.clone(), tx.hash());
-        let answer = Answer::new(move |results| answers.lock().extend(results.into_iter().map(|r| (hash, r))));
+        let answer =
+            Answer::new(move |results| answers.lock().extend(results.into_iter().map(|r| (hash, r))));
         self.driver.submit(vec![tx], answer, self.now).expect("the state can be read");
     }
 
@@ -245,7 +247,8 @@ impl World {
         self.crashed = true;
         self.disk = self.disk.restarted(self.disk.operations());
         let said = |why: &dyn std::fmt::Display| format!("after the crash: {why}");
-        self.store = Store::on_disk(&self.disk, self.options.clone(), &self.genesis).map_err(|why| said(&why))?;
+        self.store =
+            Store::on_disk(&self.disk, self.options.clone(), &self.genesis).map_err(|why| said(&why))?;
         self.compare(after)?;
         let driver = Driver::start(self.started.clone(), &self.store, self.now, |_| ());
         self.driver = driver.map_err(|why| said(&why))?;

@@ -27,11 +27,18 @@ pub struct Ratio {
 
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
-    [block::RATIOS, follow::RATIOS, network::RATIOS, queue::RATIOS, state::RATIOS, txpool::RATIOS]
-    [block::RATIOS, follow::RATIOS, queue::RATIOS, rpc::RATIOS, state::RATIOS, txpool::RATIOS]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        block::RATIOS,
+        follow::RATIOS,
+        network::RATIOS,
+        queue::RATIOS,
+        rpc::RATIOS,
+        state::RATIOS,
+        txpool::RATIOS,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// The CPU time that this process has used so far.

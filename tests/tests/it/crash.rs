@@ -4,7 +4,7 @@ use tests::crash;
 
 #[test]
 fn a_crash_loses_nothing_and_the_run_goes_on() {
-    let report = crash::everywhere(97);
+    let report = crash::everywhere(97, |_, _| ());
     assert!(report.wrong.is_empty(), "{:?}", report.wrong.first());
     assert!(report.accepted > 20 && report.operations > 500 && report.crashes > 5, "{report:?}");
 }
