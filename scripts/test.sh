@@ -51,8 +51,13 @@ skipped=$(grep -cE '^ *skipped: ' "$log/tests" || true)
 
 # The judges run optimised. They are built together, so that nothing is built twice.
 say "judges"
-cargo build --release --locked --quiet -p tests --bins -p node
-judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
+cargo build --release --locked --quiet --workspace --bins
+judge() {
+  local name=$1
+  shift
+  if [ "${1:-}" = -- ]; then shift; fi
+  "${CARGO_TARGET_DIR:-target}/release/$name" "$@"
+}
 if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; judge rpc-compat; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20

@@ -16,12 +16,14 @@ impl Driver {
     pub fn import(&mut self, block: Block, now: Time) {
         self.now = self.now.max(now);
         self.follower.note_slot(self.clock.slot_at(self.now).saturating_add(CLOCK_SLOTS));
+        self.chain_news += 1;
         let update = self.follower.import(block);
         self.update.merge(update);
     }
 
     /// Takes a validator's word that a block is final.
     pub fn final_word(&mut self, validator: Ed25519Key, hash: HeaderHash, slot: u32) {
+        self.chain_news += 1;
         let update = self.follower.claim_final(validator, hash, slot);
         self.update.merge(update);
     }
@@ -29,6 +31,7 @@ impl Driver {
     /// Takes a part of the state after a block, which was proved: the recent history, and our service's storage, which
     /// must be what folding the reports gave.
     pub fn learn(&mut self, header: HeaderHash, recent: &RecentBlocks, entries: &BTreeMap<StateKey, Bytes>) {
+        self.chain_news += 1;
         self.follower.learn_roots(recent);
         self.update.best_moved = true;
         let read = |key: &StateKey| entries.get(key).map(|value| &value[..]);
@@ -51,6 +54,7 @@ impl Driver {
 
     /// Nobody has a block that is wanted.
     pub fn unavailable(&mut self, hash: HeaderHash) {
+        self.chain_news += 1;
         self.follower.unavailable(hash);
     }
 

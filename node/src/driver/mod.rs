@@ -133,6 +133,8 @@ pub struct Driver {
     service: ServiceView,
     /// What the follower said and the queue has not heard yet.
     update: Update,
+    /// Counts what the follower was told.
+    chain_news: u64,
     /// Counts every block that was ever opened here.
     build_counter: u64,
     /// Empty blocks that may still follow the last transaction.
@@ -166,10 +168,9 @@ impl Driver {
 
     /// When to call [`Driver::step`] at the latest, even if nothing is told.
     pub fn poll_timeout(&mut self) -> Option<Time> {
-        [self.queue.poll_timeout(self.now), self.pool.poll_timeout(), self.seal_due(), self.show_due()]
-            .into_iter()
-            .flatten()
-            .min()
+        // Who never submits has no window to wait for.
+        let queue = self.queue.poll_timeout(self.now).filter(|_| !self.settings.dry_run);
+        [queue, self.pool.poll_timeout(), self.seal_due(), self.show_due()].into_iter().flatten().min()
     }
 
     /// The pool, to look at.
@@ -190,6 +191,11 @@ impl Driver {
     /// The JAM chain, to look at.
     pub const fn follower(&self) -> &Follower {
         &self.follower
+    }
+
+    /// Grows with everything that is told about the JAM chain: as long as it is the same, so is the follower.
+    pub const fn chain_news(&self) -> u64 {
+        self.chain_news
     }
 
     /// The service's state along the JAM chain.

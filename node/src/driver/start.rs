@@ -94,6 +94,7 @@ impl Driver {
             tracker,
             service,
             update,
+            chain_news: 0,
             build_counter: recovered.build,
             empty_blocks_due: 0,
             last_seal: now,

@@ -11,7 +11,7 @@ use types::{BlockId, Duration, ReceiptedBlock, Time};
 /// So often at most is a picture made for the open block alone.
 const SHOW_EVERY: Duration = Duration::from_millis(50);
 
-/// A best block this many slots old means that we still catch up.
+/// A best block so many slots old, while blocks are missing, means that we still catch up.
 const SYNCED_SLOTS: u32 = 3;
 
 /// What was shown last, and what of it can be shown again.
@@ -169,7 +169,8 @@ impl Driver {
             peers: self.view.peers,
             best_slot: Some(best.slot),
             final_slot: Some(finalized.slot),
-            syncing: best.slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
+            syncing: !self.follower.wanted().is_empty()
+                && best.slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
         }
     }
 }

@@ -89,6 +89,8 @@ pub(super) struct Wishes {
     clock: WallClock,
     wishes: UnboundedSender<Wish>,
     slots: SlotClock,
+    /// How much the driver had been told of the chain when it was last looked at, and in which slot that was.
+    seen: Option<(u64, u32)>,
     blocks: Vec<HeaderHash>,
     status: Option<Handshake>,
     /// The block whose state was asked for last, and in which slot.
@@ -97,7 +99,7 @@ pub(super) struct Wishes {
 
 impl Wishes {
     pub(super) const fn new(clock: WallClock, wishes: UnboundedSender<Wish>, slots: SlotClock) -> Self {
-        Self { clock, wishes, slots, blocks: vec![], status: None, state: None }
+        Self { clock, wishes, slots, seen: None, blocks: vec![], status: None, state: None }
     }
 
     fn wish(&self, wish: Wish) {
@@ -126,6 +128,11 @@ impl World for Wishes {
     }
 
     fn stepped(&mut self, driver: &Driver) {
+        let seen = Some((driver.chain_news(), self.slots.slot_at(self.clock.now())));
+        if seen == self.seen {
+            return;
+        }
+        self.seen = seen;
         let blocks = driver.wanted();
         if blocks != self.blocks {
             self.blocks = blocks;

@@ -3,6 +3,7 @@
 //! A ratio runs two sides, ours and the floor, turn by turn in one process and compares their CPU time: the machine's
 //! other work hits both alike. The value is the median over the pairs.
 
+mod anvil;
 mod block;
 mod follow;
 mod network;
@@ -28,6 +29,7 @@ pub struct Ratio {
 /// Every ratio that has a target.
 pub fn all() -> Vec<&'static Ratio> {
     [
+        anvil::RATIOS,
         block::RATIOS,
         follow::RATIOS,
         network::RATIOS,

@@ -6,6 +6,7 @@ mod blocks;
 mod crash;
 mod devnet;
 mod network;
+mod node;
 mod purity;
 mod rpc;
 mod sim;

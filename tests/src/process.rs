@@ -1,0 +1,140 @@
+//! The real binary as a child process: built if need be, its log read line by line, ended with its owner.
+
+use crate::http::Client;
+use serde_json::{Value, json};
+use std::{
+    ffi::OsStr,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    thread,
+    time::Duration,
+};
+
+/// A line that does not come in this time does not come.
+const LINE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The binary `pectin` beside this program. Cargo builds it with the tests of the crate `node`; if it is not there, it is
+/// built now.
+pub fn binary() -> io::Result<PathBuf> {
+    let mut directory = std::env::current_exe()?;
+    directory.pop();
+    if directory.ends_with("deps") {
+        directory.pop();
+    }
+    let binary = directory.join("pectin");
+    if !binary.exists() {
+        build(&directory)?;
+    }
+    Ok(binary)
+}
+
+fn build(directory: &Path) -> io::Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--locked", "--workspace", "--bin", "pectin"]);
+    build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+    if !cfg!(debug_assertions) {
+        build.arg("--release");
+    }
+    if let Some(target) = directory.parent() {
+        build.env("CARGO_TARGET_DIR", target);
+    }
+    let built = build.status()?;
+    if built.success() { Ok(()) } else { Err(io::Error::other("cargo cannot build it")) }
+}
+
+/// A running `pectin`.
+#[derive(Debug)]
+pub struct Pectin {
+    child: Child,
+    lines: Receiver<String>,
+    /// Every line so far.
+    pub log: Vec<String>,
+}
+
+impl Pectin {
+    /// Starts it. Nothing of the environment changes its settings.
+    pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> io::Result<Self> {
+        let mut command = Command::new(binary()?);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_")) {
+            command.env_remove(name);
+        }
+        let mut child = command.spawn()?;
+        let (sender, lines) = channel();
+        let streams: [Option<Box<dyn io::Read + Send>>; 2] =
+            [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];
+        for stream in streams.into_iter().flatten() {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { child, lines, log: vec![] })
+    }
+
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for a line that has this in it.
+    pub fn wait_for(&mut self, text: &str) -> Result<String, String> {
+        loop {
+            match self.lines.recv_timeout(LINE_TIMEOUT) {
+                Ok(line) => {
+                    self.log.push(line.clone());
+                    if line.contains(text) {
+                        return Ok(line);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => return Err(format!("no line with {text:?}: {:#?}", self.log)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(format!("it ended without a line with {text:?}: {:#?}", self.log));
+                }
+            }
+        }
+    }
+
+    /// Waits until it has ended, reading to the end.
+    pub fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.log.extend(self.lines.iter());
+        self.child.wait()
+    }
+
+    /// Asks it to stop.
+    pub fn terminate(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        drop(rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) -> io::Result<ExitStatus> {
+        self.child.kill()?;
+        self.wait()
+    }
+}
+
+impl Drop for Pectin {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Calls a JSON-RPC method; the error is the answer's.
+pub fn call(client: &mut Client, method: &str, params: &Value) -> Result<Value, String> {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let answer = client.post(body.as_bytes()).map_err(|why| why.to_string())?;
+    let mut answer = serde_json::from_slice::<Value>(&answer.body).map_err(|why| why.to_string())?;
+    match answer.get_mut("result") {
+        Some(result) => Ok(result.take()),
+        None => Err(answer["error"].to_string()),
+    }
+}

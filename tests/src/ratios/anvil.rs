@@ -1,0 +1,187 @@
+//! Sending transactions to a builder and to anvil, the node that most people would otherwise develop against.
+//!
+//! Both run as processes of their own, take the same signed transfers over the same number of connections, and make
+//! blocks of them meanwhile. The validators that the builder sends to are no part of the comparison.
+
+use super::{Ratio, median_of_pairs};
+use crate::{
+    blocks::Wallet,
+    http::Client,
+    load::{self, Transfers},
+    process::{Pectin, call},
+};
+use alloy_primitives::{Bytes, hex};
+use devnet::{Devnet, genesis::SERVICE};
+use jam::{Ed25519Secret, keys::trivial_seed};
+use serde_json::json;
+use service::genesis::Genesis;
+use std::{
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+pub(super) const RATIOS: &[Ratio] = &[
+    Ratio { name: "anvil-send", target: 0.4, measure: || compare(1, 2_048, 9) },
+    Ratio { name: "anvil-send-batch", target: 0.25, measure: || compare(100, 4_096, 7) },
+];
+
+const CONNECTIONS: usize = 16;
+const SENDERS: usize = 64;
+const CHAIN_ID: u64 = 1337;
+const BUILDER: u32 = 99;
+/// Ten thousand ether.
+const BALANCE: &str = "0x21e19e0c9bab2400000";
+
+fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
+    match try_compare(batch, count, pairs) {
+        Ok(ratio) => ratio,
+        Err(why) => {
+            println!("skipped: no comparison with anvil: {why}");
+            f64::NAN
+        }
+    }
+}
+
+fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> {
+    let wallets = (0..SENDERS).map(|index| Wallet::new(index as u64 + 1)).collect::<Vec<_>>();
+    let anvil = Anvil::start(&wallets)?;
+    let builder = Builder::start(&wallets)?;
+    let signer = |nonce: &mut u64| {
+        let each = count / SENDERS;
+        let signed = wallets.iter().map(|wallet| {
+            Transfers { wallet, nonce: *nonce, chain_id: CHAIN_ID, max_fee: 100_000_000_000 }.sign(each)
+        });
+        let signed = signed.collect::<Vec<_>>();
+        *nonce += each as u64;
+        let turns = (0..each).flat_map(|turn| signed.iter().map(move |all| all[turn].clone()));
+        load::bodies(&turns.collect::<Vec<Bytes>>(), batch)
+    };
+    let (mut ours_nonce, mut theirs_nonce) = (0, 0);
+    let spend = |url: &str, pid: u32, bodies: &[Vec<u8>]| -> Duration {
+        let before = load::cpu_time_of(pid).expect("the server runs");
+        let outcome = load::send(url, CONNECTIONS, bodies, None).expect("the server answers");
+        let spent = load::cpu_time_of(pid).expect("the server runs").saturating_sub(before);
+        assert_eq!(outcome.errors, 0, "{url}: {:?}", outcome.first_error);
+        spent
+    };
+    let each = |total: Duration| total.as_secs_f64() * 1e6 / (count / SENDERS * SENDERS) as f64;
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    let ratio = median_of_pairs(
+        pairs,
+        || {
+            let spent = spend(&builder.url, builder.pectin.id(), &signer(&mut ours_nonce));
+            ours.push(each(spent));
+            spent
+        },
+        || {
+            let spent = spend(&anvil.url, anvil.child.id(), &signer(&mut theirs_nonce));
+            theirs.push(each(spent));
+            spent
+        },
+    );
+    for (name, costs) in [("pectin", &mut ours), ("anvil", &mut theirs)] {
+        costs.sort_by(f64::total_cmp);
+        println!("{name}: {:.0} µs CPU per transaction, {batch} per request", costs[costs.len() / 2]);
+    }
+    Ok(ratio)
+}
+
+/// A builder with validators in this process.
+struct Builder {
+    pectin: Pectin,
+    url: String,
+    _network: (Devnet, tokio::runtime::Runtime),
+    _files: tempfile::TempDir,
+}
+
+impl Builder {
+    fn start(wallets: &[Wallet]) -> Result<Self, String> {
+        let text = |why: &dyn std::fmt::Display| why.to_string();
+        let secret = Ed25519Secret::trivial(BUILDER);
+        let service = service::Config::native(SERVICE, secret.public());
+        let alloc =
+            wallets.iter().map(|wallet| (wallet.address().to_string(), json!({ "balance": BALANCE })));
+        let alloc = alloc.collect::<serde_json::Map<_, _>>();
+        let genesis_json = json!({ "config": { "chainId": CHAIN_ID }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc });
+        let genesis = Genesis::from_json(&genesis_json.to_string(), &service).map_err(|why| text(&why))?;
+        let runtime = tokio::runtime::Runtime::new().map_err(|why| text(&why))?;
+        let config = devnet::Config { slot_ms: 1000, ..devnet::Config::new(service, genesis.id()) };
+        let devnet = runtime.block_on(Devnet::start(config)).map_err(|why| text(&why))?;
+        let files = tempfile::tempdir().map_err(|why| text(&why))?;
+        let write = |name: &str, content: &str| {
+            let path = files.path().join(name);
+            std::fs::write(&path, content).map(|()| path.display().to_string()).map_err(|why| why.to_string())
+        };
+        let spec = write("chain-spec.json", &devnet.chain_spec().to_json())?;
+        let genesis = write("genesis.json", &genesis_json.to_string())?;
+        let key = write("builder.key", &hex::encode(trivial_seed(BUILDER)))?;
+        let data = files.path().join("data").display().to_string();
+        let mut arguments = vec!["node", "--chain-spec", &spec, "--genesis", &genesis, "--builder-key", &key];
+        arguments.extend(["--slot-ms", "1000", "--data-dir", &data, "--http-port", "0"]);
+        arguments.extend(["--pool-pending-max", "1000000", "--pool-queued-max", "1000000"]);
+        arguments.extend(["--pool-sender-max", "1000000"]);
+        let mut pectin = Pectin::start(arguments).map_err(|why| text(&why))?;
+        let ready = pectin.wait_for("RPC on http://")?;
+        let url = ready.split("RPC on ").nth(1).unwrap_or_default().trim().to_owned();
+        Ok(Self { pectin, url, _network: (devnet, runtime), _files: files })
+    }
+}
+
+/// A running anvil.
+struct Anvil {
+    child: Child,
+    url: String,
+}
+
+impl Anvil {
+    fn start(wallets: &[Wallet]) -> Result<Self, String> {
+        let mut child = Command::new(install()?)
+            .args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--gas-limit", "120000000"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|why| why.to_string())?;
+        let output = BufReader::new(child.stdout.take().ok_or("it has no output")?);
+        let mut lines = output.lines().map_while(Result::ok);
+        let address = lines.find_map(|line| Some(line.strip_prefix("Listening on ")?.to_owned()));
+        let url = format!("http://{}", address.ok_or("it does not say where it listens")?);
+        // It must be able to go on writing.
+        std::thread::spawn(move || lines.for_each(drop));
+        let anvil = Self { child, url };
+        let mut client = Client::connect(&anvil.url).map_err(|why| why.to_string())?;
+        for wallet in wallets {
+            call(&mut client, "anvil_setBalance", &json!([wallet.address(), BALANCE]))?;
+        }
+        Ok(anvil)
+    }
+}
+
+impl Drop for Anvil {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Installs anvil where build products are, unless it is there.
+fn install() -> Result<PathBuf, String> {
+    let mut directory = std::env::current_exe().map_err(|why| why.to_string())?;
+    directory.pop();
+    directory.push("anvil");
+    let program = directory.join("node_modules/.bin/anvil");
+    if program.exists() {
+        return Ok(program);
+    }
+    std::fs::create_dir_all(&directory).map_err(|why| why.to_string())?;
+    std::fs::write(directory.join("package.json"), "{ \"private\": true }\n")
+        .map_err(|why| why.to_string())?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--no-progress", "@foundry-rs/anvil@1.7.1"]);
+    let output = npm.current_dir(&directory).output().map_err(|why| format!("npm: {why}"))?;
+    if output.status.success() && program.exists() {
+        return Ok(program);
+    }
+    Err(format!("npm cannot install it: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}

@@ -1,0 +1,4 @@
+//! The binary as users meet it.
+
+mod dev;
+mod refusals;
