@@ -40,7 +40,7 @@ impl Api {
         Ok(request)
     }
 
-    fn call_gas(&self, request: &Request) -> u64 {
+    pub(crate) fn call_gas(&self, request: &Request) -> u64 {
         let max = self.config.limits.call_gas_max;
         request.gas.filter(|gas| *gas > 0).map_or(max, |gas| gas.min(max))
     }

@@ -17,6 +17,7 @@ mod reply;
 mod send;
 mod simulate;
 mod states;
+mod trace;
 mod transactions;
 mod txpool;
 
@@ -111,6 +112,7 @@ impl Api {
             send::METHODS,
             simulate::METHODS,
             states::METHODS,
+            trace::METHODS,
             transactions::METHODS,
             txpool::METHODS,
         ];

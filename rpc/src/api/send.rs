@@ -101,24 +101,28 @@ impl Api {
     }
 
     /// Sends many at once; one answer for each, in order.
-    pub(crate) async fn send_all(self: &Arc<Self>, calls: Vec<Params>) -> Vec<Result<Json, Error>> {
-        let mut tasks = Vec::new();
-        let mut calls = calls.into_iter().peekable();
-        while calls.peek().is_some() {
-            let some = calls.by_ref().take(RECOVERED_TOGETHER).collect::<Vec<_>>();
+    pub(crate) async fn send_all(
+        self: &Arc<Self>,
+        all: Vec<Result<Bytes, Error>>,
+    ) -> Vec<Result<Json, Error>> {
+        let mut tasks = Vec::with_capacity(all.len().div_ceil(RECOVERED_TOGETHER));
+        let mut all = all.into_iter();
+        loop {
+            let some = all.by_ref().take(RECOVERED_TOGETHER).collect::<Vec<_>>();
+            if some.is_empty() {
+                break;
+            }
             let api = self.clone();
-            let recover = move |params: Params| {
-                params.at_most(1)?;
-                api.recover(params.hex(0)?)
-            };
+            let recover = move |bytes: Result<Bytes, Error>| api.recover(bytes?);
+            let count = some.len();
             let work = async move { some.into_iter().map(recover).collect::<Vec<_>>() };
-            tasks.push(tokio::spawn(work));
+            tasks.push((count, tokio::spawn(work)));
         }
-        let mut recovered = Vec::new();
-        for task in tasks {
+        let mut recovered = Vec::with_capacity(tasks.len() * RECOVERED_TOGETHER);
+        for (count, task) in tasks {
             match task.await {
                 Ok(some) => recovered.extend(some),
-                Err(error) => return vec![Err(Error::internal(error))],
+                Err(error) => recovered.extend(vec![Err(Error::internal(error)); count]),
             }
         }
         let good = recovered.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();

@@ -14,15 +14,13 @@ pub(crate) struct Precompiled {
     inner: EthPrecompiles,
     /// For each address the precompile that is there, by its usual address.
     at: AddressMap<Address>,
-    warm: AddressSet,
 }
 
 impl Precompiled {
     pub(crate) fn new(spec: SpecId) -> Self {
         let inner = EthPrecompiles::new(spec);
-        let warm = inner.warm_addresses().clone();
-        let at = warm.iter().map(|address| (*address, *address)).collect();
-        Self { inner, at, warm }
+        let at = inner.warm_addresses().iter().map(|address| (*address, *address)).collect();
+        Self { inner, at }
     }
 
     /// Whether a precompile is at this address.
@@ -32,13 +30,11 @@ impl Precompiled {
 
     /// Takes the precompile at an address away; which one it was.
     pub(crate) fn take(&mut self, address: &Address) -> Option<Address> {
-        self.warm.remove(address);
         self.at.remove(address)
     }
 
     /// Puts a precompile to an address.
     pub(crate) fn put(&mut self, address: Address, precompile: Address) {
-        self.warm.insert(address);
         self.at.insert(address, precompile);
     }
 }
@@ -61,7 +57,12 @@ impl<CTX: ContextTr> PrecompileProvider<CTX> for Precompiled {
         }
     }
 
+    /// The usual ones are warm, wherever the precompiles are: a transaction does not know what is pretended.
     fn warm_addresses(&self) -> &AddressSet {
-        &self.warm
+        self.inner.warm_addresses()
+    }
+
+    fn contains(&self, address: &Address) -> bool {
+        self.is_at(address)
     }
 }

@@ -2,21 +2,17 @@
 
 use super::{
     BlockOverrides, Missing, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides,
-    precompiles::Precompiled, transfers::Transfers,
+    precompiles::Precompiled, system, transfers::Transfers,
 };
 use crate::{Error, Pretended, State, chain::Chain, hex::Hex};
 use alloy_consensus::{
     EMPTY_OMMER_ROOT_HASH, Eip658Value, Header, Receipt, ReceiptEnvelope, TxType,
     constants::EMPTY_WITHDRAWALS, proofs::ordered_trie_root_encoded,
 };
-use alloy_eips::{
-    eip2718::Encodable2718, eip2935::HISTORY_STORAGE_ADDRESS, eip4788::BEACON_ROOTS_ADDRESS,
-    eip7002::WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, eip7251::CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS,
-    eip7685::EMPTY_REQUESTS_HASH,
-};
-use alloy_primitives::{Address, B256, Bytes, Log, U256};
+use alloy_eips::{eip2718::Encodable2718, eip7685::EMPTY_REQUESTS_HASH};
+use alloy_primitives::{Address, B256, Log, U256};
 use revm::{
-    Context, DatabaseCommit, DatabaseRef, InspectEvm, MainBuilder, MainContext, SystemCallEvm,
+    Context, DatabaseCommit, DatabaseRef, InspectEvm, MainBuilder, MainContext,
     context::{
         BlockEnv, CfgEnv,
         result::{EVMError, ExecutionResult, InvalidTransaction},
@@ -159,7 +155,7 @@ impl<'a> Simulation<'a> {
             parent_hash: self.parent_hash,
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
             beneficiary: overrides.fee_recipient.map_or(parent.beneficiary, |hex| hex.0),
-            difficulty: overrides.difficulty.map_or(U256::ZERO, |hex| hex.0),
+            difficulty: overrides.difficulty.map_or(parent.difficulty, |hex| hex.0),
             number,
             gas_limit: overrides.gas_limit.map_or(parent.gas_limit, |hex| hex.0),
             timestamp: time,
@@ -198,38 +194,13 @@ impl<'a> Simulation<'a> {
         let mut precompiled = Precompiled::new(rules.spec);
         overrides::apply(&wanted.state_overrides.unwrap_or_default(), &mut self.db, &mut precompiled)?;
         let surroundings = Surroundings { cfg: self.cfg(number, time), env, precompiled };
-        self.system_calls(&surroundings, &header, true)?;
+        system::before(&mut self.db, &surroundings.cfg, &surroundings.env, &header)?;
         let mut done = Done::default();
         for call in wanted.calls.unwrap_or_default() {
             self.call(&surroundings, &header, call, &mut done)?;
         }
-        self.system_calls(&surroundings, &header, false)?;
+        system::after(&mut self.db, &surroundings.cfg, &surroundings.env)?;
         self.seal(header, done)
-    }
-
-    /// What the system does before and after the transactions, where there are contracts for it.
-    fn system_calls(&mut self, at: &Surroundings, header: &Header, before: bool) -> Result<(), Error> {
-        let prague = at.cfg.spec.is_enabled_in(SpecId::PRAGUE);
-        let beacon_root = header.parent_beacon_block_root.map(|root| (BEACON_ROOTS_ADDRESS, root.into()));
-        let parent_hash = prague.then(|| (HISTORY_STORAGE_ADDRESS, header.parent_hash.into()));
-        let requests = [WITHDRAWAL_REQUEST_PREDEPLOY_ADDRESS, CONSOLIDATION_REQUEST_PREDEPLOY_ADDRESS];
-        let calls: Vec<(Address, Bytes)> = match before {
-            true => beacon_root.into_iter().chain(parent_hash).collect(),
-            false => {
-                requests.into_iter().filter(|_| prague).map(|contract| (contract, Bytes::new())).collect()
-            }
-        };
-        for (contract, data) in calls {
-            let account = self.db.basic_ref(contract).map_err(Error::internal)?;
-            if account.is_none_or(|account| account.is_empty_code_hash()) {
-                continue;
-            }
-            let context = Context::mainnet().with_db(&mut self.db);
-            let context = context.with_block(at.env.clone()).with_cfg(at.cfg.clone());
-            let done = context.build_mainnet().system_call(contract, data).map_err(Error::internal)?;
-            self.db.commit(done.state);
-        }
-        Ok(())
     }
 
     fn call(
@@ -256,6 +227,9 @@ impl<'a> Simulation<'a> {
             request.max_tip = request.max_tip.or(Some(0));
         }
         let chain_id = self.chain.chain_id;
+        if self.validation {
+            Self::check_nonce(from, account.nonce, nonce, gas)?;
+        }
         let tx = request.unsigned(Missing { nonce, gas, chain_id });
         let environment = request.environment(gas, nonce, chain_id);
         let watch = Transfers::new(Deadline::new(self.deadline), self.trace_transfers);
@@ -270,10 +244,7 @@ impl<'a> Simulation<'a> {
         }
         let executed = result.map_err(|failed| match failed {
             EVMError::Transaction(why) => {
-                let cap = U256::from(request.fee_cap());
-                let error = error::invalid(&why, from, gas, cap, at.env.basefee);
-                let text = format!("err: {} (supplied gas {gas})", error.message);
-                wrong(code(&why), text)
+                invalid(&why, from, gas, U256::from(request.fee_cap()), at.env.basefee)
             }
             other => Error::internal(other),
         })?;
@@ -281,6 +252,17 @@ impl<'a> Simulation<'a> {
         self.gas_left = self.gas_left.saturating_sub(executed.result.tx_gas_used());
         done.add(tx, executed.result, watch.into_logs());
         Ok(())
+    }
+
+    /// The nonce is what is wrong first, whatever else is.
+    fn check_nonce(from: Address, state: u64, tx: u64, gas: u64) -> Result<(), Error> {
+        let why = match () {
+            () if tx > state => InvalidTransaction::NonceTooHigh { tx, state },
+            () if tx < state => InvalidTransaction::NonceTooLow { tx, state },
+            () if state == u64::MAX => InvalidTransaction::NonceOverflowInTransaction,
+            () => return Ok(()),
+        };
+        Err(invalid(&why, from, gas, U256::ZERO, 0))
     }
 
     fn seal(&mut self, header: Header, done: Done) -> Result<Simulated, Error> {
@@ -355,6 +337,11 @@ impl Done {
         self.transactions.push(tx);
         self.calls.push(Called { result, logs });
     }
+}
+
+fn invalid(why: &InvalidTransaction, from: Address, gas: u64, cap: U256, base_fee: u64) -> Error {
+    let error = error::invalid(why, from, gas, cap, base_fee);
+    wrong(code(why), format!("err: {} (supplied gas {gas})", error.message))
 }
 
 /// The codes that are specified for what is wrong with a simulated transaction.

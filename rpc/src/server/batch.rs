@@ -4,28 +4,57 @@ use crate::{
     Error, Params,
     api::{Api, Caller, Json, SEND},
     error,
+    hex::FromHex,
 };
+use alloy_primitives::Bytes;
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 /// A request as it stands in the text.
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow)]
+#[derive(Default)]
+pub(super) struct Call<'a> {
     jsonrpc: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    /// An id of null is an id; only a missing one makes a notification.
     id: Option<&'a RawValue>,
-    #[serde(borrow)]
     method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     params: Option<&'a RawValue>,
 }
 
-/// An id of null is an id; only a missing one makes a notification.
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+/// A string, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Only an object is a request. What serde derives would also read the fields from a list, in order.
+impl<'de> Deserialize<'de> for Call<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+
+        impl<'de> de::Visitor<'de> for Visitor {
+            type Value = Call<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a request")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Call<'de>, A::Error> {
+                let mut call = Call::default();
+                while let Some(Text(key)) = map.next_key::<Text<'de>>()? {
+                    match &*key {
+                        "jsonrpc" => call.jsonrpc = map.next_value::<Option<Text<'de>>>()?.map(|text| text.0),
+                        "method" => call.method = map.next_value::<Option<Text<'de>>>()?.map(|text| text.0),
+                        "id" => call.id = Some(map.next_value()?),
+                        "params" => call.params = Some(map.next_value()?),
+                        _ => drop(map.next_value::<de::IgnoredAny>()?),
+                    }
+                }
+                Ok(call)
+            }
+        }
+
+        deserializer.deserialize_map(Visitor)
+    }
 }
 
 /// Methods that belong to a connection; a WebSocket has them, HTTP does not.
@@ -48,7 +77,7 @@ impl Connection for Plain {
 /// How many calls a text contains, before anything is done: one, or as many as a batch has.
 pub(super) enum Requests<'a> {
     One(&'a str),
-    Batch(Vec<&'a RawValue>),
+    Batch(Vec<Parsed<'a>>),
 }
 
 impl<'a> Requests<'a> {
@@ -59,7 +88,14 @@ impl<'a> Requests<'a> {
         if !text.starts_with('[') {
             return Ok(Self::One(text));
         }
-        let calls = serde_json::from_str::<Vec<&RawValue>>(text).map_err(|_| parse())?;
+        // Nearly always all are requests; if not, each is looked at by itself.
+        let calls = match serde_json::from_str::<Vec<Call<'_>>>(text) {
+            Ok(calls) => calls.into_iter().map(check).collect::<Vec<_>>(),
+            Err(_) => {
+                let calls = serde_json::from_str::<Vec<&RawValue>>(text).map_err(|_| parse())?;
+                calls.into_iter().map(|call| read(call.get())).collect()
+            }
+        };
         match calls.len() {
             0 => Err(Error::new(error::INVALID_REQUEST, "empty batch")),
             many if many > batch_calls_max => Err(Error::new(
@@ -92,7 +128,6 @@ impl<'a> Requests<'a> {
                 answer_one(api, caller, connection, call, &mut out).await;
             }
             Self::Batch(calls) => {
-                let calls = calls.iter().map(|call| read(call.get())).collect::<Vec<_>>();
                 answer_batch(api, caller, connection, calls, &mut out).await;
             }
         }
@@ -100,19 +135,24 @@ impl<'a> Requests<'a> {
     }
 }
 
-type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
+pub(super) type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
 
 fn read(text: &str) -> Parsed<'_> {
-    let invalid = || Error::new(error::INVALID_REQUEST, "invalid request");
     match serde_json::from_str::<Call<'_>>(text) {
-        // Serde would also read the fields from a list, in order.
-        Ok(_) if !text.starts_with('{') => Err((None, invalid())),
-        Ok(call) if call.jsonrpc.as_deref() != Some("2.0") || call.method.is_none() || !is_id(call.id) => {
-            Err((call.id.filter(|id| is_id(Some(id))), invalid()))
-        }
-        Ok(call) => Ok(call),
+        Ok(call) => check(call),
         Err(error) if error.is_data() => Err((None, invalid())),
         Err(_) => Err((None, Error::new(error::PARSE, "parse error"))),
+    }
+}
+
+fn invalid() -> Error {
+    Error::new(error::INVALID_REQUEST, "invalid request")
+}
+
+fn check(call: Call<'_>) -> Parsed<'_> {
+    match call.jsonrpc.as_deref() == Some("2.0") && call.method.is_some() && is_id(call.id) {
+        true => Ok(call),
+        false => Err((call.id.filter(|id| is_id(Some(id))), invalid())),
     }
 }
 
@@ -190,21 +230,22 @@ async fn answer_batch(
 }
 
 async fn answer_sends(api: &Arc<Api>, calls: Vec<Parsed<'_>>, out: &mut Vec<u8>) {
-    let mut ids = Vec::with_capacity(calls.len());
-    let mut params = Vec::with_capacity(calls.len());
-    for call in calls.into_iter().flatten() {
-        match Params::new(call.params) {
-            Ok(read) => {
-                ids.push(call.id);
-                params.push(read);
-            }
-            Err(error) => answer_separated(out, call.id, &Err(error)),
-        }
+    let calls = calls.into_iter().flatten().collect::<Vec<_>>();
+    let results = api.send_all(calls.iter().map(|call| raw_transaction(call.params)).collect()).await;
+    for (call, result) in calls.iter().zip(results) {
+        answer_separated(out, call.id, &result);
     }
-    let results = api.send_all(params).await;
-    for (id, result) in ids.into_iter().zip(results) {
-        answer_separated(out, id, &result);
+}
+
+/// The bytes of a transaction; as it nearly always looks, without a detour.
+fn raw_transaction(params: Option<&RawValue>) -> Result<Bytes, Error> {
+    let plain = params.and_then(|params| params.get().strip_prefix("[\"")?.strip_suffix("\"]"));
+    if let Some(bytes) = plain.and_then(|text| Bytes::from_hex(text).ok()) {
+        return Ok(bytes);
     }
+    let params = Params::new(params)?;
+    params.at_most(1)?;
+    params.hex(0)
 }
 
 fn too_large() -> Error {

@@ -17,6 +17,12 @@ pub fn judge(schemas: &Schemas, request: &str, recorded: &Value, answer: &Value)
     let method = serde_json::from_str::<Value>(request).unwrap_or_default();
     let method = method["method"].as_str().unwrap_or_default();
     let difference = difference("", &without_words(recorded), &without_words(answer));
+    let difference = match (kind(recorded), kind(answer)) {
+        ("a result", "an error") => {
+            Some(format!("an error where a result was recorded: {}", answer["error"]))
+        }
+        _ => difference,
+    };
     let schema = match (kind(recorded), kind(answer)) {
         (recorded, answer) if recorded != answer => Err(format!("{answer} where {recorded} was recorded")),
         (_, "an error") => error_shape(&answer["error"]),
@@ -59,7 +65,12 @@ fn difference(path: &str, recorded: &Value, answer: &Value) -> Option<String> {
                 (Some(key), _) => Some(format!("{path}.{key} is missing")),
                 (None, Some(key)) => Some(format!("{path}.{key} was not recorded")),
                 (None, None) => {
-                    a.iter().find_map(|(key, value)| difference(&format!("{path}.{key}"), value, &b[key]))
+                    // A hash differs because something else does; that says more.
+                    let mut fields = a.iter().collect::<Vec<_>>();
+                    fields.sort_by_key(|(key, _)| key.to_lowercase().ends_with("hash"));
+                    fields
+                        .into_iter()
+                        .find_map(|(key, value)| difference(&format!("{path}.{key}"), value, &b[key]))
                 }
             }
         }
