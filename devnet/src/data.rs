@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn a_shard_is_checked_against_the_root() {
         let params = Params::TINY;
-        let shards =
-            Shards::new(ErasureCode::new(&params), &[7; 5000], &[Bytes::from(vec![1; 4104])]).unwrap();
+        let bundle = (0..5000_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>();
+        let shards = Shards::new(ErasureCode::new(&params), &bundle, &[Bytes::from(vec![1; 4104])]).unwrap();
         let root = shards.root;
         let mut data = Data::new(DataLimits::default());
         data.hold_all(shards);

@@ -304,3 +304,93 @@ fn checkpoint(node: &Node) -> Vec<u8> {
     out.append(&mut bytes);
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        chain::Ingredients,
+        genesis::{self, Genesis},
+        keys::Keys,
+    };
+
+    fn spec(head: u8) -> ChainSpec {
+        let service = service::Config::native(genesis::SERVICE, jam::Ed25519Secret::trivial(99).public());
+        Genesis::new(genesis::params(2), service, types::BlockId::new(0, Hash::repeat_byte(head))).spec(&[])
+    }
+
+    fn rules(spec: &ChainSpec) -> Rules {
+        Rules { params: spec.params, service: genesis::service_of(spec).unwrap().0 }
+    }
+
+    /// Blocks of so many slots, each written, all but the last two final.
+    fn grow(store: &Store, tree: &mut Tree, slots: std::ops::Range<u32>) {
+        let keys = (0..6).map(Keys::trivial).collect::<Vec<_>>();
+        for slot in slots {
+            let parent = tree.best().hash;
+            let mut made =
+                keys.iter().filter_map(|keys| tree.author(keys, parent, slot, &Ingredients::default()));
+            let block = made.next().unwrap();
+            drop(made);
+            store.put_block(block.header.hash(), &block, true).unwrap();
+            tree.import(Arc::new(block)).unwrap();
+            let word = tree.candidate(2).hash;
+            keys.iter().for_each(|keys| tree.note_word(keys.ed25519.public(), word));
+            let became = tree.finalize();
+            store.finalize(&became, tree, &TreeLimits::default()).unwrap();
+        }
+        store.flush().unwrap();
+    }
+
+    fn place(tree: &Tree) -> [(HeaderHash, u64, Hash); 2] {
+        [tree.best(), tree.finalized()].map(|node| (node.hash, node.height, node.root))
+    }
+
+    #[test]
+    fn a_tree_comes_back_and_goes_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let spec = spec(1);
+        let load = |store: &Store| store.load(rules(&spec), TreeLimits::default(), &spec).unwrap();
+        let store = Store::open(directory.path(), &spec).unwrap();
+        let mut tree = load(&store);
+        let segments = vec![Bytes::from(vec![7; SEGMENT_BYTES]), Bytes::from(vec![8; SEGMENT_BYTES])];
+        store.put_segments(&segments).unwrap();
+        grow(&store, &mut tree, 5..20);
+        drop(store);
+        let store = Store::open(directory.path(), &spec).unwrap();
+        let mut again = load(&store);
+        assert_eq!(place(&again), place(&tree));
+        assert_eq!(store.segments().unwrap(), [segments]);
+        // All of the chain can still be asked for.
+        let mut below = again.block(again.best().hash).unwrap().clone();
+        while below.header.slot > 0 {
+            below = again.block(below.header.parent).unwrap().clone();
+        }
+        assert_eq!(below.header.hash(), spec.genesis_hash());
+        grow(&store, &mut again, 20..25);
+        drop(store);
+        let store = Store::open(directory.path(), &spec).unwrap();
+        assert_eq!(place(&load(&store)), place(&again));
+    }
+
+    #[test]
+    fn what_is_damaged_or_foreign_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let spec = spec(1);
+        let store = Store::open(directory.path(), &spec).unwrap();
+        let mut tree = store.load(rules(&spec), TreeLimits::default(), &spec).unwrap();
+        grow(&store, &mut tree, 5..10);
+        assert!(matches!(Store::open(directory.path(), &spec), Err(StoreError::File { .. })), "in use");
+
+        let mut checkpoint = store.meta(STATE).unwrap().unwrap();
+        checkpoint[100] ^= 1;
+        store.put_meta(STATE, &checkpoint).unwrap();
+        let damaged = store.load(rules(&spec), TreeLimits::default(), &spec).unwrap_err().to_string();
+        assert!(damaged.ends_with("is damaged: the finalized state"), "{damaged}");
+        drop(store);
+
+        assert!(matches!(Store::open(directory.path(), &self::spec(2)), Err(StoreError::Foreign { .. })));
+        std::fs::write(directory.path().join("validator.redb"), b"no database at all").unwrap();
+        assert!(matches!(Store::open(directory.path(), &spec), Err(StoreError::File { .. })));
+    }
+}

@@ -50,13 +50,13 @@ impl Core {
 
 impl Inner {
     /// Imports a block, stores it, and tells everybody what is new. `own`: we made it, so it is on disk before it leaves.
-    pub(super) fn import(self: &Arc<Self>, block: Arc<Block>, own: bool) -> Result<Imported, BlockRefusal> {
+    pub(super) fn import(self: &Arc<Self>, block: &Arc<Block>, own: bool) -> Result<Imported, BlockRefusal> {
         if block.header.slot > self.slot_now().saturating_add(1) {
             return Err(BlockRefusal::Future);
         }
         let hash = block.header.hash();
         let mut core = self.core.lock();
-        let imported = core.tree.import(Arc::clone(&block));
+        let imported = core.tree.import(Arc::clone(block));
         match imported {
             Ok(Imported::Known) => return Ok(Imported::Known),
             Ok(_) => {}
@@ -67,7 +67,7 @@ impl Inner {
             }
         }
         if let Some(store) = &self.store {
-            self.note_disk(store.put_block(hash, &block, own));
+            self.note_disk(store.put_block(hash, block, own));
         }
         let became = self.advance_finality(&mut core);
         let slot = self.slot_now();

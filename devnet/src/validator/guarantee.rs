@@ -7,7 +7,7 @@ use crate::{
 };
 use alloy_primitives::Bytes;
 use jam::{
-    Bundle, Ed25519Key, Guarantee, Purpose, WorkPackage, WorkReport, block::ValidatorSignature,
+    Bundle, Ed25519Key, Guarantee, PackageHash, Purpose, WorkPackage, WorkReport, block::ValidatorSignature,
     codec::Encode, params::GUARANTEES_MIN,
 };
 use network::{SharedBundle, SharedReport};
@@ -21,11 +21,11 @@ impl Inner {
     pub(super) fn duty(&self, core: u16, package: &WorkPackage) -> Result<Duty, PackageRefusal> {
         let slot = self.slot_now();
         let checked = guarantor::check(&self.core.lock().tree, &self.own, core, package, slot);
-        checked.inspect_err(|why| self.refuse(package, why))
+        checked.inspect_err(|why| self.refuse(package.hash(), why))
     }
 
-    pub(super) fn refuse(&self, package: &WorkPackage, why: &PackageRefusal) {
-        self.tell(Deed::Refused { package: package.hash(), why: why.clone() });
+    pub(super) fn refuse(&self, package: PackageHash, why: &PackageRefusal) {
+        self.tell(Deed::Refused { package, why: why.clone() });
     }
 
     /// A builder's package, which passed the chain's checks. It is refined and shared at the same time; signatures are
@@ -60,14 +60,12 @@ impl Inner {
     ) -> Result<WorkReport, PackageRefusal> {
         let Ok(_permit) = self.evaluations.acquire().await else { return Err(PackageRefusal::Behind) };
         let rules = *self.core.lock().tree.rules();
-        let work = tokio::task::spawn_blocking(move || {
-            let evaluated = guarantor::evaluate(&rules, core, &bundle, &bytes);
-            evaluated.map_err(|why| (bundle.package, why))
-        });
+        let package = bundle.package.hash();
+        let work = tokio::task::spawn_blocking(move || guarantor::evaluate(&rules, core, &bundle, &bytes));
         let Evaluated { report, shards, exports } = match work.await {
             Ok(Ok(evaluated)) => evaluated,
-            Ok(Err((package, why))) => {
-                self.refuse(&package, &why);
+            Ok(Err(why)) => {
+                self.refuse(package, &why);
                 return Err(why);
             }
             // The runtime is going away.

@@ -36,7 +36,7 @@ impl Server {
             Some(SubmissionFault::Delayed(by)) => tokio::time::sleep(by).await,
             Some(SubmissionFault::Silent) => return Ok(()),
             Some(SubmissionFault::Refused) => {
-                inner.refuse(&bundle.package, &PackageRefusal::OnDemand);
+                inner.refuse(bundle.package.hash(), &PackageRefusal::OnDemand);
                 return Err(PackageRefusal::OnDemand.code());
             }
         }

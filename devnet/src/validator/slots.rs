@@ -62,7 +62,7 @@ impl Inner {
             self.faults.begin_fork(parent, hash);
         }
         let assurances = block.extrinsic.assurances.len();
-        if self.import(Arc::new(block), true).is_ok() {
+        if self.import(&Arc::new(block), true).is_ok() {
             self.tell(Deed::Authored { slot, block: hash, reported, assurances });
         }
     }

@@ -21,7 +21,7 @@ impl Inner {
         }
         let blocks = self.fetch(peer, hash, if alone { 1 } else { BATCH }).await;
         for block in blocks.into_iter().rev() {
-            if self.import(Arc::new(block), false).is_err() {
+            if self.import(&Arc::new(block), false).is_err() {
                 break;
             }
         }

@@ -99,9 +99,9 @@ mod tests {
         let [a, b, c, d] = [1, 2, 3, 4].map(Hash::repeat_byte);
         let entropy = Entropy { now: a, epoch: b, assignment: c, previous_assignment: d };
         let mixed = blake2b(&[a.as_slice(), Hash::ZERO.as_slice()]);
-        assert_eq!(entropy.after(Hash::ZERO, false), Entropy { now: mixed, ..entropy.clone() });
         let next = Entropy { now: mixed, epoch: a, assignment: b, previous_assignment: c };
         assert_eq!(entropy.after(Hash::ZERO, true), next);
+        assert_eq!(entropy.after(Hash::ZERO, false), Entropy { now: mixed, ..entropy });
     }
 
     #[test]

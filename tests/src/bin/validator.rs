@@ -32,7 +32,9 @@ fn main() -> ExitCode {
 async fn act(args: &[String]) -> Result<(), Box<dyn Error>> {
     match args {
         [word, seconds] if word == "idle" => idle(seconds.parse()?).await,
-        [word, bytes, slot_ms] if word == "straight" => straight(bytes.parse()?, slot_ms.parse()?).await,
+        [word, bytes, slot_ms] if word == "straight" => {
+            Box::pin(straight(bytes.parse()?, slot_ms.parse()?)).await
+        }
         [spec, index, slot_ms, rest @ ..] => {
             let spec = jam::ChainSpec::from_json(&std::fs::read_to_string(spec)?)?;
             let index = index.parse::<u16>()?;

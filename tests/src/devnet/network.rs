@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// A network and its builder.
 pub struct Network {
     /// The EVM chain.
-    pub setup: Setup,
+    pub setup: Box<Setup>,
     /// The validators.
     pub devnet: Devnet,
     /// The builder.
-    pub driver: Driver,
+    pub driver: Box<Driver>,
     nonce: u64,
     sealed: u64,
 }
@@ -24,11 +24,11 @@ impl Network {
 
     /// The same with other settings.
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Result<Self, StartError> {
-        let setup = Setup::new();
+        let setup = Box::new(Setup::new());
         let config = change(setup.devnet(6000));
         let slot_ms = config.slot_ms;
         let devnet = Devnet::start(config).await?;
-        let mut driver = Driver::connect(devnet.chain_spec(), slot_ms, &setup);
+        let mut driver = Box::new(Driver::connect(devnet.chain_spec(), slot_ms, &setup));
         // A block of the chain, not its beginning: that is too old to look anything up in.
         let anchored = |driver: &Driver| driver.context().is_some() && driver.follower.finalized().slot > 0;
         driver.run_until("packages can be anchored", anchored).await;
