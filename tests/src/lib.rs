@@ -3,6 +3,7 @@
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
+//!   sender-sim --seeds N   managed accounts against a chain, a store and owners that fail   sender-sim: seeds=N faults=F violations=V
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
@@ -12,5 +13,6 @@
 pub mod blocks;
 pub mod fixtures;
 pub mod ratios;
+pub mod sender_sim;
 pub mod sim;
 pub mod vectors;

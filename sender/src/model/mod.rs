@@ -41,7 +41,7 @@ pub use draft::{Draft, Purpose, Signed, Ticket};
 pub use event::{Event, EventKind, Subject};
 pub use fees::{Fees, Quote};
 pub use ids::{AccountId, BadRequestId, Nonce, RequestId};
-pub use intent::Intent;
+pub use intent::{FeeCap, Intent};
 pub use place::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, Place, Slot};
 pub use request::{Failure, Held, PastAttempt, Request, State};
 pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};
