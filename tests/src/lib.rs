@@ -14,5 +14,6 @@ pub mod blocks;
 pub mod fixtures;
 pub mod ratios;
 pub mod sender_sim;
+pub mod sender_store;
 pub mod sim;
 pub mod vectors;

@@ -56,6 +56,11 @@ impl Fees {
         }
     }
 
+    /// The highest price that a replacement within `cap` can still beat.
+    pub fn replaceable_under(cap: u128) -> u128 {
+        cap / 11 * 10 + cap % 11 * 10 / 11
+    }
+
     /// Whether these may replace `last`.
     pub fn may_replace(&self, last: &Self) -> bool {
         let floor = last.floor_of_replacement();

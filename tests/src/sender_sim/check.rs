@@ -356,7 +356,11 @@ impl Checker {
     fn grew(&self, fresh: &[Attempt], in_flight: usize) -> bool {
         let slots = self.mirror.places.values().filter_map(Place::slot);
         let first = |slot: &Slot| fresh.iter().any(|attempt| slot.attempts[0].hash == attempt.hash);
-        let added = slots.filter(|slot| slot.owner.is_some() && first(slot)).count();
+        let ours = |slot: &Slot| {
+            let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
+            request.is_some_and(|request| !request.raw)
+        };
+        let added = slots.filter(|slot| ours(slot) && first(slot)).count();
         added > 0 && in_flight > self.config.in_flight_limit()
     }
 

@@ -4,6 +4,8 @@
 
 mod blocks;
 mod purity;
+mod sender_sim;
+mod sender_store;
 mod sim;
 mod traces;
 mod vectors;

@@ -72,6 +72,7 @@ impl Account {
             && !self.row.paused
             && (free || nonce == self.row.next)
             && self.fresh_view(now).is_some()
+            && self.open_nonces() < self.config.in_flight_limit()
             && earlier.all(|(_, earlier)| self.is_held(earlier))
     }
 

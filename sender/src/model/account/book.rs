@@ -1,6 +1,6 @@
 //! The nonce book: `[base, next)` is the disjoint union of final, foreign, bound, leased and free.
 
-use super::{Account, watch::millis};
+use super::{Account, draft::Waiting, watch::millis};
 use crate::model::{EventKind, Nonce, Place, View};
 use alloy_primitives::U256;
 use types::Time;
@@ -30,10 +30,13 @@ impl Account {
 
     /// How many nonces that are not used up are bound, on loan, or about to be bound.
     pub fn in_flight(&self) -> usize {
-        let count = self.count();
+        self.open_nonces() + self.drafts.values().filter(|waiting| waiting.takes_nonce()).count()
+    }
+
+    /// How many nonces that are not used up are bound or on loan.
+    pub(super) fn open_nonces(&self) -> usize {
         let taken = |place: &Place| matches!(place, Place::Bound(_) | Place::Leased(_));
-        let bound = self.places.range(count..).filter(|(_, place)| taken(place)).count();
-        bound + self.drafts.values().filter(|waiting| waiting.takes_nonce()).count()
+        self.places.range(self.count()..).filter(|(_, place)| taken(place)).count()
     }
 
     /// Free nonces that can still be used.
@@ -62,8 +65,8 @@ impl Account {
         if self.free().count() > self.config.free_max {
             return None;
         }
-        let new = self.drafts.values().filter(|waiting| waiting.draft.nonce >= self.row.next).count();
-        Some(self.row.next + new as u64)
+        let new = |waiting: &&Waiting| waiting.is_new() && waiting.draft.nonce >= self.row.next;
+        Some(self.row.next + self.drafts.values().filter(new).count() as u64)
     }
 
     /// Brings the book in line with the chain: what is used up, what came back, what nothing needs any more.

@@ -132,11 +132,13 @@ impl Account {
             }
             ahead += 1;
             match self.readiness(&id, &view, now) {
-                Readiness::Ready(plan) if in_turn && self.has_room() => {
+                Readiness::Ready(plan) => {
                     self.hold(&id, None, now);
-                    self.draft(*plan, now, actions);
+                    in_turn &= self.has_room();
+                    if in_turn {
+                        self.draft(*plan, now, actions);
+                    }
                 }
-                Readiness::Ready(_) => in_turn = false,
                 Readiness::Wait => in_turn &= self.is_held(&id),
                 Readiness::Ask => {
                     in_turn &= self.is_held(&id);
@@ -215,9 +217,11 @@ impl Account {
         Readiness::Ready(Box::new(Plan { purpose, kind, nonce, intent: request.intent.clone(), gas, fees }))
     }
 
-    /// The most that an attempt of a request may offer per gas.
+    /// The most that an attempt of a request may offer per gas. The last part under the account's cap is kept for the
+    /// noop that must be able to replace it: a request that can neither be mined nor cancelled would stop all others.
     pub(super) fn cap(&self, intent: &Intent) -> u128 {
-        intent.fee_cap.map_or(self.config.fee_cap, |cap| cap.0.min(self.config.fee_cap))
+        let below = Fees::replaceable_under(self.config.fee_cap);
+        intent.fee_cap.map_or(below, |cap| cap.0.min(below))
     }
 
     /// The answer to a simulation. One that would be reverted fails before it costs a nonce.

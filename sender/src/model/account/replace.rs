@@ -35,7 +35,7 @@ impl Account {
         }
         let kind = if cancels { AttemptKind::Noop } else { last.kind };
         let (intent, gas) = self.to_sign(slot, last, kind)?;
-        let fees = self.dearer(nonce, last, &intent, view)?;
+        let fees = self.dearer(nonce, last, &intent, kind, view)?;
         let more = fees.cost(gas, intent.value).saturating_sub(slot.cost());
         if self.reserved().saturating_add(more) > view.balance {
             return None;
@@ -78,8 +78,18 @@ impl Account {
     }
 
     /// The price of a replacement, if the cap leaves room for one.
-    fn dearer(&self, nonce: Nonce, last: &Attempt, intent: &Intent, view: &View) -> Option<Fees> {
-        let cap = self.cap(intent);
+    fn dearer(
+        &self,
+        nonce: Nonce,
+        last: &Attempt,
+        intent: &Intent,
+        kind: AttemptKind,
+        view: &View,
+    ) -> Option<Fees> {
+        let cap = match kind {
+            AttemptKind::Payload => self.cap(intent),
+            AttemptKind::Noop => self.config.fee_cap,
+        };
         let mut market = Fees::from_quote(&view.quote, cap);
         #[cfg(feature = "bugs")]
         if self.makes(crate::model::Mistake::BumpFromQuote) {
