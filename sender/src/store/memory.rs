@@ -140,11 +140,12 @@ impl Inner {
             #[cfg(feature = "bugs")]
             if let (true, crate::model::Authority::Holder(fence)) = (self.ignores_epochs, &commit.authority) {
                 let forever = Lease { epoch: fence.epoch, holder: String::new(), until_ms: u64::MAX };
-                return Ok::<_, core::convert::Infallible>(Some(forever));
+                return Ok(Some(forever));
             }
             Ok(self.leases.get(name).cloned())
         };
-        let Ok(outcome) = judge(commit, self.now, lease, |key| Ok(self.rows.get(key).cloned()));
+        let row = |key: &Key| Ok(self.rows.get(key).cloned());
+        let Ok(outcome) = judge::<core::convert::Infallible>(commit, self.now, lease, row);
         outcome
     }
 

@@ -190,7 +190,7 @@ impl Redis {
     }
 }
 
-fn unusable(error: RedisError) -> StoreError {
+fn unusable(error: impl fmt::Display) -> StoreError {
     StoreError::Unusable(error.to_string())
 }
 

@@ -192,19 +192,27 @@ impl Simulation {
 
     pub(super) fn step(&mut self, owner: usize) {
         for _ in 0..4 {
-            let now = self.world.now();
-            let Some(account) = &mut self.workers[owner].account else { return };
-            let actions = account.poll(now);
-            if actions.is_empty() && !account.has_changes() {
-                return;
+            let Some(idle) = self.do_actions(owner) else { return };
+            // An owner may ask again before it commits: nothing that it is told may need the commit.
+            if !idle && self.world.rng.chance(300) {
+                self.do_actions(owner);
             }
-            for action in actions {
-                self.perform(owner, action);
-            }
-            if !self.commit(owner) {
+            if idle || !self.commit(owner) {
                 return;
             }
         }
+    }
+
+    /// Does what the model says now. Whether there was nothing to do; nothing without an account.
+    fn do_actions(&mut self, owner: usize) -> Option<bool> {
+        let now = self.world.now();
+        let account = self.workers[owner].account.as_mut()?;
+        let actions = account.poll(now);
+        let idle = actions.is_empty() && !account.has_changes();
+        for action in actions {
+            self.perform(owner, action);
+        }
+        Some(idle)
     }
 
     /// Makes durable what changed; false if the owner has lost its account, its life or its time.
@@ -370,6 +378,8 @@ impl Simulation {
             Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
             Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
         }
+        // At once: what was decided on one look at the chain is not to be written under the next.
+        self.commit(owner);
     }
 }
 
