@@ -15,3 +15,9 @@ ratios *ARGS:
 
 sim *ARGS:
     cargo run --release -p tests --bin sim -- {{ARGS}}
+
+sender-sim *ARGS:
+    cargo run --release -p tests --bin sender-sim -- {{ARGS}}
+
+sender-store *ARGS:
+    cargo run --release -p tests --bin sender-store -- {{ARGS}}

@@ -22,6 +22,7 @@ pub mod key;
 mod place;
 mod quantity;
 mod request;
+pub mod retention;
 #[cfg(test)]
 mod tests;
 mod view;

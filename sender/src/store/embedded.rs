@@ -1,20 +1,19 @@
 //! The store in one file, for one process: redb, with group commit.
 
 use super::{
-    Acquired, Lease, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError, end_of_prefix, group::Groups,
-    lease::judge,
+    Acquired, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError,
+    counted::Counted,
+    end_of_prefix,
+    group::Groups,
+    writer::{Done, Job, Writer},
 };
 use crate::model::{
-    Commit, Fence, Write,
+    Commit, Fence,
     commit::{Key, Value},
 };
-use redb::{
-    BackendError, Database, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition,
-    WriteTransaction, backends::FileBackend,
-};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, backends::FileBackend};
 use std::{
     fs::OpenOptions,
-    io,
     ops::Bound,
     path::Path,
     sync::{
@@ -23,13 +22,13 @@ use std::{
         mpsc,
     },
     thread,
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::oneshot;
 use types::Time;
 
-const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
-const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
+pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
+pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 
 /// What a file says it is.
@@ -65,23 +64,10 @@ pub struct Syncs {
 }
 
 #[derive(Debug, Default)]
-struct Counters {
-    commits: AtomicU64,
-    syncs: AtomicU64,
+pub(super) struct Counters {
+    pub commits: AtomicU64,
+    pub syncs: AtomicU64,
 }
-
-type Done<T> = oneshot::Sender<Result<T, StoreError>>;
-
-/// What the writing thread is asked to do.
-enum Job {
-    Commit(Commit, Done<Outcome>),
-    Acquire { lease: String, holder: String, ttl_ms: u64, force: bool, done: Done<Acquired> },
-    Renew(Fence, u64, Done<bool>),
-    Release(Fence, Done<bool>),
-}
-
-/// What becomes true when the group is durable.
-type Answer = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// One file. See the [module](self).
 #[derive(Debug)]
@@ -198,7 +184,7 @@ impl Store for Embedded {
     }
 }
 
-fn unusable(error: impl std::fmt::Display) -> StoreError {
+pub(super) fn unusable(error: impl std::fmt::Display) -> StoreError {
     StoreError::Unusable(error.to_string())
 }
 
@@ -236,185 +222,5 @@ fn check_schema(database: &Database) -> Result<(), StoreError> {
         Some(schema) if schema == SCHEMA.1 => Ok(()),
         Some(schema) => Err(unusable(format_args!("the file is of version {schema}, not {}", SCHEMA.1))),
         None => Err(unusable("the file is not a sender's store")),
-    }
-}
-
-/// The thread that writes.
-struct Writer {
-    database: Arc<Database>,
-    counters: Arc<Counters>,
-    clock: fn() -> Time,
-}
-
-impl Writer {
-    fn run(self, mut groups: Groups<Job>) {
-        while let Some(group) = groups.next() {
-            let begun = Instant::now();
-            self.write(group);
-            groups.took(begun.elapsed());
-        }
-    }
-
-    /// Does a group in one transaction, and answers when it is durable.
-    fn write(&self, group: Vec<Job>) {
-        let transaction = match self.database.begin_write() {
-            Ok(transaction) => transaction,
-            Err(error) => return group.into_iter().for_each(|job| job.fail(unusable(&error))),
-        };
-        let now = (self.clock)();
-        let (mut answers, mut failed): (Vec<Answer>, Option<redb::Error>) = (vec![], None);
-        for job in group {
-            if failed.is_some() {
-                job.fail(StoreError::Unusable("a job of the same group failed".into()));
-                continue;
-            }
-            match self.apply(&transaction, job, now) {
-                Ok(answer) => answers.push(answer),
-                Err(error) => failed = Some(error),
-            }
-        }
-        let result = match failed {
-            // Dropping the transaction undoes it.
-            Some(error) => Err(unusable(error)),
-            None => transaction.commit().map_err(|error| StoreError::Unknown(error.to_string())),
-        };
-        answers.into_iter().for_each(|answer| answer(result.clone()));
-    }
-
-    fn apply(&self, transaction: &WriteTransaction, job: Job, now: Time) -> Result<Answer, redb::Error> {
-        match job {
-            Job::Commit(commit, done) => {
-                let outcome = self.apply_commit(transaction, &commit, now)?;
-                Ok(answer(done, outcome))
-            }
-            Job::Acquire { lease, holder, ttl_ms, force, done } => {
-                let change = |lease: &mut Lease| lease.acquire(&holder, ttl_ms, force, now);
-                Ok(answer(done, change_lease(transaction, &lease, change)?))
-            }
-            Job::Renew(fence, ttl_ms, done) => {
-                let change = |lease: &mut Lease| lease.renew(fence.epoch, ttl_ms, now);
-                Ok(answer(done, change_lease(transaction, &fence.lease, change)?))
-            }
-            Job::Release(fence, done) => {
-                let change = |lease: &mut Lease| lease.release(fence.epoch, now);
-                Ok(answer(done, change_lease(transaction, &fence.lease, change)?))
-            }
-        }
-    }
-
-    fn apply_commit(
-        &self,
-        transaction: &WriteTransaction,
-        commit: &Commit,
-        now: Time,
-    ) -> Result<Outcome, redb::Error> {
-        let mut rows = transaction.open_table(ROWS)?;
-        let leases = transaction.open_table(LEASES)?;
-        let outcome = judge(
-            commit,
-            now,
-            |name| leases.get(name)?.map(|row| read_lease(row.value())).transpose(),
-            |key| Ok(rows.get(key.as_bytes())?.map(|row| row.value().to_vec())),
-        )?;
-        if outcome == Outcome::Committed {
-            for write in &commit.writes {
-                match write {
-                    Write::Put(key, value) => drop(rows.insert(key.as_bytes(), value.as_slice())?),
-                    Write::Delete(key) => drop(rows.remove(key.as_bytes())?),
-                }
-            }
-            self.counters.commits.fetch_add(1, Ordering::Relaxed);
-        }
-        Ok(outcome)
-    }
-}
-
-impl Job {
-    fn fail(self, error: StoreError) {
-        // Whoever does not wait any more does not need the answer.
-        let _unheard = match self {
-            Self::Commit(_, done) => done.send(Err(error)).is_ok(),
-            Self::Acquire { done, .. } => done.send(Err(error)).is_ok(),
-            Self::Renew(_, _, done) | Self::Release(_, done) => done.send(Err(error)).is_ok(),
-        };
-    }
-}
-
-fn answer<T: Send + 'static>(done: Done<T>, value: T) -> Answer {
-    Box::new(move |result| drop(done.send(result.map(|()| value))))
-}
-
-fn read_lease(bytes: &[u8]) -> Result<Lease, redb::Error> {
-    serde_json::from_slice(bytes).map_err(|error| redb::Error::Corrupted(format!("a lease: {error}")))
-}
-
-fn change_lease<T>(
-    transaction: &WriteTransaction,
-    name: &str,
-    change: impl FnOnce(&mut Lease) -> T,
-) -> Result<T, redb::Error> {
-    let mut leases = transaction.open_table(LEASES)?;
-    let mut lease = leases.get(name)?.map(|row| read_lease(row.value())).transpose()?.unwrap_or_default();
-    let result = change(&mut lease);
-    let bytes = serde_json::to_vec(&lease).map_err(|error| redb::Error::Corrupted(error.to_string()))?;
-    leases.insert(name, bytes.as_slice())?;
-    Ok(result)
-}
-
-/// A file that counts its syncs, so that "one sync for all" is a number and not a promise.
-#[derive(Debug)]
-struct Counted {
-    file: FileBackend,
-    counters: Arc<Counters>,
-}
-
-impl StorageBackend for Counted {
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.file.read(offset, out)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn sync_data(&self) -> io::Result<()> {
-        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-        self.file.sync_data()
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.file.write(offset, data)
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.file.close()
-    }
-
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_range(start, end)
-    }
-
-    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_shared_range(start, end)
-    }
-
-    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_range(start, end)
-    }
-
-    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.lock_shared_range(start, end)
-    }
-
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.unlock_range(start, end)
-    }
-
-    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.query_lock_range(start, end)
     }
 }

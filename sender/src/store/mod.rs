@@ -14,12 +14,15 @@
 //! An error is not a refusal: after [`StoreError::Unknown`] the commit may have happened. Whoever gets one forgets what it
 //! knows and loads it again.
 
+mod counted;
 mod embedded;
 mod group;
 mod lease;
 mod load;
 mod memory;
 mod redis;
+mod scripts;
+mod writer;
 
 use crate::model::{
     Commit, Fence,

@@ -3,7 +3,7 @@
 use super::harness::{Owner, id};
 use crate::model::{
     BlockCheck, CancelAnswer, Config, EventKind, Failure, FeeCap, Head, Held, Inclusion, Intent, Place,
-    ReceiptAnswer, SendClass, Simulation, State,
+    ReceiptAnswer, SendClass, Simulation, State, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -239,4 +239,30 @@ fn while_nothing_is_sealed_nothing_is_made_dearer() {
     owner.account.handle_bundled(5, true);
     owner.run();
     assert_eq!(owner.account.places()[&5].slot().unwrap().attempts.len(), 1);
+}
+
+#[test]
+fn a_record_is_forgotten_a_day_after_its_end_with_all_that_belongs_to_it() {
+    let config = Config { endpoints: vec!["one".into()], ..Config::default() };
+    let mut owner = Owner::new(config);
+    owner.accept("a");
+    owner.run();
+    owner.account.cancel(&id("a"), owner.time()).unwrap();
+    owner.accept("b");
+    owner.account.cancel(&id("b"), owner.time()).unwrap();
+    owner.commit();
+    let request =
+        |owner: &Owner, name: &str| serde_json::from_slice(&owner.rows[&key::request(&id(name))]).unwrap();
+    let now = owner.time() + types::Duration::from_millis(owner.config.retention_ms);
+    // One that goes on is never forgotten, and one that has ended not before its time.
+    assert_eq!(retention::forget(&request(&owner, "a"), 1, &owner.config, now).unwrap(), None);
+    let ended = request(&owner, "b");
+    assert_eq!(retention::forget(&ended, 1, &owner.config, owner.time()).unwrap(), None);
+    let commit = retention::forget(&ended, 1, &owner.config, now).unwrap().unwrap();
+    // It waits until everybody was told.
+    let waits = commit.preconditions.iter().filter(|p| owner.rows.contains_key(p.key())).count();
+    assert_eq!((waits, commit.preconditions.len()), (3, 3));
+    owner.store(commit);
+    let left: Vec<_> = owner.rows.keys().filter(|key| key.contains("/b")).cloned().collect();
+    assert!(left.iter().all(|key| key.starts_with("d/")), "{left:?}");
 }
