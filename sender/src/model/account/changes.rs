@@ -120,6 +120,7 @@ impl Account {
         }
         let place = (request.accepted_at, id.clone());
         if matches!(state, State::Accepted { .. }) {
+            self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert(place);
         } else {
             self.queue.remove(&place);

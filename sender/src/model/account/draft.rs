@@ -112,7 +112,7 @@ impl Account {
     /// First attempts, in the order of acceptance. Held requests are passed over; one that only waits is not.
     pub(super) fn draft_requests(&mut self, now: Time, actions: &mut Vec<Action>) {
         let Some(view) = self.fresh_view(now) else { return };
-        if self.row.paused {
+        if self.row.paused || !self.has_room() {
             return;
         }
         let drafted: Vec<RequestId> = self
@@ -123,8 +123,17 @@ impl Account {
                 _ => None,
             })
             .collect();
-        let queue: Vec<RequestId> =
-            self.queue.iter().map(|(_, id)| id.clone()).filter(|id| !drafted.contains(id)).collect();
+        // Held ones are looked at each time; of the others no more than could be drafted.
+        let mut ready = self.config.drafts_max + 1;
+        let undrafted = self.queue.iter().map(|(_, id)| id).filter(|id| !drafted.contains(id));
+        let queue: Vec<RequestId> = undrafted
+            .take_while(|id| {
+                let counts = !self.is_held(id);
+                ready = ready.saturating_sub(usize::from(counts));
+                ready > 0 || !counts
+            })
+            .cloned()
+            .collect();
         let (mut in_turn, mut ahead, mut lacks_funds) = (true, drafted.len(), false);
         for id in queue {
             if ahead >= self.config.drafts_max || actions.len() >= self.config.actions_max {

@@ -66,6 +66,7 @@ impl Account {
             tickets: 0,
             signer_rests_until: Time::ZERO,
             simulations: BTreeMap::new(),
+            expiry_at: Time::ZERO,
             checks_asked: BTreeMap::new(),
         };
         account.check().map_err(|what| LoadError::Inconsistent(id, what))?;

@@ -98,6 +98,8 @@ pub struct Account {
     /// Until when nothing is signed, after a signer has failed.
     signer_rests_until: Time,
     simulations: BTreeMap<RequestId, Simulated>,
+    /// No request that waits expires before.
+    expiry_at: Time,
     checks_asked: BTreeMap<u64, Time>,
 }
 
@@ -148,6 +150,7 @@ impl Account {
             return;
         }
         if matches!(request.state, State::Accepted { .. }) {
+            self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert((request.accepted_at, request.id.clone()));
             self.requests.insert(request.id.clone(), request);
         }

@@ -38,20 +38,24 @@ impl Account {
     /// What happens by itself.
     fn pass_time(&mut self, now: Time) {
         self.drop_late_drafts(now);
-        let ended = |request: &RequestId| self.requests.get(request).and_then(|request| request.expires_at);
-        let expired: Vec<RequestId> = self
-            .queue
-            .iter()
-            .filter(|(_, id)| ended(id).is_some_and(|at| at <= now))
-            .map(|(_, id)| id.clone())
-            .collect();
-        for id in expired {
-            self.become_state(&id, State::Expired, now);
-            self.tell(&id, EventKind::Expired, now);
-        }
+        self.expire_requests(now);
         self.report_lost_loans(now);
         self.cancel_late_ones(now);
         self.report_stall(now);
+    }
+
+    fn expire_requests(&mut self, now: Time) {
+        if now < self.expiry_at {
+            return;
+        }
+        let end = |id: &RequestId| self.requests.get(id).and_then(|request| request.expires_at);
+        let ends: Vec<(Time, RequestId)> =
+            self.queue.iter().filter_map(|(_, id)| Some((end(id)?, id.clone()))).collect();
+        self.expiry_at = ends.iter().map(|(at, _)| *at).filter(|at| *at > now).min().unwrap_or(Time::MAX);
+        for (_, id) in ends.into_iter().filter(|(at, _)| *at <= now) {
+            self.become_state(&id, State::Expired, now);
+            self.tell(&id, EventKind::Expired, now);
+        }
     }
 
     /// A loan that ran out and that we cannot fill ourselves needs somebody to act.
