@@ -18,3 +18,8 @@ sim *ARGS:
 
 rpc-compat *ARGS:
     cargo run --release -p tests --bin rpc-compat -- {{ARGS}}
+sender-sim *ARGS:
+    cargo run --release -p tests --bin sender-sim -- {{ARGS}}
+
+sender-store *ARGS:
+    cargo run --release -p tests --bin sender-store -- {{ARGS}}

@@ -14,6 +14,11 @@ if ! command -v cc >/dev/null; then
   echo "installing a C compiler (libsecp256k1 and others are built from C)"
   (apt-get update -qq && apt-get install -y -qq gcc libc6-dev) >"$log/apt" 2>&1 || { cat "$log/apt" >&2; exit 2; }
 fi
+if ! command -v redis-server >/dev/null; then
+  echo "installing redis-server (one of the sender's stores is tested against a real one)"
+  (apt-get update -qq && apt-get install -y -qq redis-server) >"$log/apt" 2>&1 \
+    || echo "not installed; what needs it is skipped and counted"
+fi
 if [ -n "${PECTIN_FIXTURES:-}" ]; then
   echo "fixtures: $PECTIN_FIXTURES"
 else
@@ -68,6 +73,13 @@ for bug in $(judge sim -- --list-bugs); do
   judge sim -- --seeds 1000 --bug "$bug" >"$log/bug" 2>&1 || { cat "$log/bug"; echo "the mistake $bug was not found"; exit 1; }
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
+
+judge sender-sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
+for bug in $(judge sender-sim -- --list-bugs); do
+  judge sender-sim -- --seeds 1000 --bug "$bug" >"$log/bug" 2>&1 || { cat "$log/bug"; echo "the mistake $bug was not found"; exit 1; }
+  echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
+done
+judge sender-store -- bench
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

@@ -5,6 +5,7 @@
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
 //!   sim --crashes          the node's journal on a disk that stops at every operation   crashes: operations=N …
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
+//!   sender-sim --seeds N   managed accounts against a chain, a store and owners that fail   sender-sim: seeds=N faults=F violations=V
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
@@ -23,5 +24,7 @@ pub mod ratios;
 pub mod recorded;
 pub mod rpc_compat;
 pub mod rpc_world;
+pub mod sender_sim;
+pub mod sender_store;
 pub mod sim;
 pub mod vectors;

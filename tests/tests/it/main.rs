@@ -9,6 +9,8 @@ mod network;
 mod node;
 mod purity;
 mod rpc;
+mod sender_sim;
+mod sender_store;
 mod sim;
 mod store;
 mod traces;

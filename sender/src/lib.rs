@@ -1,0 +1,62 @@
+//! Managed accounts: from a request to finality, with nothing lost and nothing done twice.
+//!
+//! A caller hands over an intent once; the sender assigns the nonce, prices, has it signed, sends, watches, makes dearer,
+//! fills gaps, survives crashes and tells what happened.
+//!
+//! ```text
+//!   Accepted ─bind─▶ Bound ─first send─▶ Submitted ─receipt─▶ Mined ─depth─▶ Confirmed | Reverted
+//!      │               (never sent: may release)  │ ▲ bump, rebroadcast   │ reorg ▲
+//!      ├─cancel─▶ Cancelled                       │ └────────────────────┘
+//!      ├─expire─▶ Expired      Submitted ─noop bound─▶ Cancelling ─noop final─▶ Cancelled (Confirmed if it lost)
+//!      └─reject─▶ Failed       Submitted ─nonce taken by an identified foreign tx─▶ Accepted (or Failed)
+//! ```
+//!
+//! **Bind first, send second, prove before rebind.** One commit takes the nonce, stores the signed bytes and writes the
+//! event. From then on sending is idempotent: whoever owns the account, however often it crashes, can only send those
+//! bytes, or a dearer sibling that was itself committed first. A nonce whose bytes may be out is given up only when the
+//! finalized chain shows which transaction has used it.
+//!
+//! Two halves:
+//!
+//! | | what | touches |
+//! |---|---|---|
+//! | [`model`] | every rule, as a machine: told what happened, asked what to do | nothing |
+//! | [`store`] | rows that change together, and leases with epochs: memory, one file, Redis | files, sockets, clocks |
+//!
+//! An owner's loop, in a few words: take the lease of the account ([`store::Store::acquire`]); [`store::load_account`];
+//! then, whenever something happens, tell it ([`model::Account`]`::handle_*`), commit at once
+//! ([`model::Account::take_commit`], [`store::Store::commit`], [`model::Account::committed`]), and do what
+//! [`model::Account::poll`] says. If a commit does anything but succeed, drop the account and begin again.
+//!
+//! Who may write: the owner, under the epoch of its lease, which every store checks inside every commit; and anybody who
+//! only *creates* rows that are absent, which is how requests ([`model::accept`]) and commands ([`model::Command`]) come in
+//! at any process.
+//!
+//! **Limits** are in [`model::Config`], with their units. **Errors** answer what the caller wants to know:
+//! [`model::AcceptError`] (nothing has changed), [`model::OperationError::should_retry`], [`store::StoreError`] (refused,
+//! or nobody knows), [`model::SendClass`] (what a node's answer means for the nonce).
+//!
+//! ```
+//! use alloy_primitives::{Address, keccak256};
+//! use sender::model::{AccountId, Config, Decision, Intent, NewRequest, accept};
+//! use sender::store::{Memory, Outcome};
+//! use types::Time;
+//!
+//! let (store, config, now) = (Memory::new(), Config::default(), Time::from_millis(1));
+//! let new = NewRequest {
+//!     id: "order-7".parse()?,
+//!     account: AccountId { chain_id: 1337, address: Address::ZERO },
+//!     intent: Intent { to: Some(Address::repeat_byte(1)), ..Intent::default() },
+//!     body: keccak256(b"all that the caller sent"),
+//!     expires_at: None,
+//! };
+//! let Decision::New(request, commit) = accept::decide(new.clone(), None, 0, &config, now)? else { panic!() };
+//! assert_eq!(store.apply(&commit)?, Outcome::Committed);
+//! // The same again: the same request. Whoever loses the race finds it in the store.
+//! assert!(matches!(store.apply(&commit)?, Outcome::Conflict(_)));
+//! assert_eq!(accept::decide(new, Some(&request), 1, &config, now)?, Decision::Replayed);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod model;
+pub mod store;

@@ -1,0 +1,134 @@
+//! Accepting a request: once for each name, whoever asks and however often.
+//!
+//! Any process may accept, also one that does not own the account: it creates the request, its first event and its place
+//! in the queue in one commit, on the condition that none of them is there. The owner finds it by looking.
+
+use super::{
+    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, Precondition, Request,
+    RequestId, State, Subject, Write, key,
+};
+use alloy_primitives::B256;
+use types::Time;
+
+/// What a caller hands over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewRequest {
+    /// Its name: the idempotency key, or one made for it.
+    pub id: RequestId,
+    /// The account that is to send.
+    pub account: AccountId,
+    /// What is wanted.
+    pub intent: Intent,
+    /// The hash of all that the caller sent.
+    pub body: B256,
+    /// When it may not be bound any more.
+    pub expires_at: Option<Time>,
+}
+
+/// What to do with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// It is new; it is accepted when this commit is done. A conflict means that somebody else was quicker: look again.
+    New(Box<Request>, Commit),
+    /// It is known; the answer is where it stands.
+    Replayed,
+}
+
+/// Why a request is not accepted. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// The name is taken by a request with another body.
+    #[error("the idempotency key {0} was used with another body")]
+    Mismatch(RequestId),
+    /// The account's queue is full.
+    #[error("{0} requests are waiting for this account, which is the most there can be")]
+    QueueFull(usize),
+    /// It is too large.
+    #[error("a request has at most {0} bytes of call data and access list")]
+    TooLarge(usize),
+    /// Its time is over already.
+    #[error("the request expires before it is accepted")]
+    Expired,
+    /// A row could not be written as text.
+    #[error("the request cannot be encoded: {0}")]
+    Encoding(#[from] serde_json::Error),
+}
+
+/// Decides about a request, given the one of the same name, if there is one, and how many are waiting.
+pub fn decide(
+    new: NewRequest,
+    existing: Option<&Request>,
+    waiting: usize,
+    config: &Config,
+    now: Time,
+) -> Result<Decision, AcceptError> {
+    if let Some(existing) = existing {
+        let same = existing.body == new.body && existing.account == new.account;
+        return if same { Ok(Decision::Replayed) } else { Err(AcceptError::Mismatch(new.id)) };
+    }
+    if waiting >= config.queue_max {
+        return Err(AcceptError::QueueFull(waiting));
+    }
+    if new.intent.bytes() > config.intent_bytes_max {
+        return Err(AcceptError::TooLarge(config.intent_bytes_max));
+    }
+    if new.expires_at.is_some_and(|at| at <= now) {
+        return Err(AcceptError::Expired);
+    }
+    let request = Request {
+        id: new.id,
+        account: new.account,
+        intent: new.intent,
+        body: new.body,
+        accepted_at: now,
+        expires_at: new.expires_at,
+        raw: false,
+        state: State::Accepted { held: None },
+        events: 1,
+        rebinds: 0,
+        past: vec![],
+        completed_at: None,
+    };
+    let commit = creation(&request, config, now)?;
+    Ok(Decision::New(Box::new(request), commit))
+}
+
+/// The commit that makes a request exist.
+fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, serde_json::Error> {
+    let mut rows = vec![
+        (key::request(&request.id), serde_json::to_vec(request)?),
+        (key::live(request.account, request.accepted_at, &request.id), vec![]),
+    ];
+    let event = Event {
+        account: request.account,
+        subject: Subject::Request(request.id.clone()),
+        sequence: 1,
+        kind: EventKind::Accepted,
+        at: now,
+        data: serde_json::to_value(request)?,
+    };
+    rows.extend(event_rows(&event, &config.endpoints)?);
+    let preconditions = rows.iter().map(|(key, _)| Precondition::Absent(key.clone())).collect();
+    let writes = rows.into_iter().map(|(key, value)| Write::Put(key, value)).collect();
+    Ok(Commit { authority: Authority::Intake, preconditions, writes })
+}
+
+/// The rows of an event: itself, and one delivery for each endpoint.
+pub(super) fn event_rows(
+    event: &Event,
+    endpoints: &[String],
+) -> Result<Vec<(String, Vec<u8>)>, serde_json::Error> {
+    let mut rows = vec![(key::event(&event.subject, event.sequence), serde_json::to_vec(event)?)];
+    for endpoint in endpoints {
+        let delivery = Delivery {
+            account: event.account,
+            subject: event.subject.clone(),
+            sequence: event.sequence,
+            endpoint: endpoint.clone(),
+            tries: 0,
+            next_at: event.at,
+        };
+        rows.push((delivery.key(), serde_json::to_vec(&delivery)?));
+    }
+    Ok(rows)
+}

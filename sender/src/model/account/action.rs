@@ -1,0 +1,35 @@
+//! What the owner is to do outside. Every action may be lost or done twice; the machine asks again.
+
+use crate::model::{Draft, Intent, Nonce, RequestId};
+use alloy_primitives::{B256, Bytes};
+
+/// Something to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Look at the chain; answered by `handle_view`.
+    Look,
+    /// Would this work, and with how much gas? Answered by `handle_simulation`.
+    Simulate(RequestId, Intent),
+    /// Sign this; answered by `handle_signed` or `handle_sign_failed`.
+    Sign(Box<Draft>),
+    /// Send these bytes; answered by `handle_sent`.
+    Send {
+        /// The nonce.
+        nonce: Nonce,
+        /// The transaction's hash.
+        hash: B256,
+        /// The signed transaction.
+        bytes: Bytes,
+    },
+    /// Ask for the receipts of all of a nonce's attempts; answered by `handle_receipts`.
+    Receipts {
+        /// The nonce.
+        nonce: Nonce,
+        /// The attempts.
+        hashes: Vec<B256>,
+    },
+    /// Ask one node for its block at a height and its final height; answered by `handle_block`.
+    CheckBlock(u64),
+    /// Find the transaction that used a nonce on the finalized chain; answered by `handle_identified`.
+    Identify(Nonce),
+}

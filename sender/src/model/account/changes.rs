@@ -1,0 +1,172 @@
+//! What has changed since the last commit, and the commit that makes it durable.
+
+use super::Account;
+use crate::model::{
+    Authority, Commit, Event, EventKind, Fence, Nonce, Precondition, Request, RequestId, State, Subject,
+    Write, accept::event_rows, key,
+};
+use alloy_primitives::B256;
+use std::collections::BTreeSet;
+use types::Time;
+
+/// Rows to be written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes {
+    row: bool,
+    places: BTreeSet<Nonce>,
+    requests: BTreeSet<RequestId>,
+    events: Vec<Event>,
+    writes: Vec<Write>,
+    preconditions: Vec<Precondition>,
+    /// Attempts that are not durable yet.
+    attempts: BTreeSet<B256>,
+    /// The account's row and the attempts of a commit that is under way.
+    under_way: Option<(Vec<u8>, BTreeSet<B256>)>,
+}
+
+impl Changes {
+    fn is_empty(&self) -> bool {
+        !self.row && self.places.is_empty() && self.requests.is_empty() && self.writes.is_empty()
+    }
+
+    /// Whether an attempt may leave.
+    pub(super) fn is_durable(&self, hash: B256) -> bool {
+        let under_way = self.under_way.as_ref().is_some_and(|(_, attempts)| attempts.contains(&hash));
+        !under_way && !self.attempts.contains(&hash)
+    }
+
+    pub(super) fn attempt(&mut self, hash: B256) {
+        self.attempts.insert(hash);
+    }
+
+    pub(super) fn write(&mut self, write: Write) {
+        self.writes.push(write);
+    }
+
+    pub(super) fn require(&mut self, precondition: Precondition) {
+        self.preconditions.push(precondition);
+    }
+}
+
+impl Account {
+    /// Whether something waits to be committed.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+
+    /// The commit that makes everything durable that changed; nothing if nothing did.
+    ///
+    /// When the store has done it, say [`Account::committed`]. If it has not, or nobody knows, drop the account.
+    pub fn take_commit(&mut self) -> Result<Option<Commit>, serde_json::Error> {
+        if self.changes.is_empty() {
+            return Ok(None);
+        }
+        let changes = std::mem::take(&mut self.changes);
+        self.row.version += 1;
+        let row = serde_json::to_vec(&self.row)?;
+        let row_key = key::account(self.id);
+        let mut preconditions = changes.preconditions;
+        preconditions.push(match &self.stored {
+            Some(stored) => Precondition::Is(row_key.clone(), stored.clone()),
+            None => Precondition::Absent(row_key.clone()),
+        });
+        let mut writes = vec![Write::Put(row_key, row.clone())];
+        for nonce in changes.places {
+            let key = key::place(self.id, nonce);
+            writes.push(match self.places.get(&nonce) {
+                Some(place) => Write::Put(key, serde_json::to_vec(place)?),
+                None => Write::Delete(key),
+            });
+        }
+        for id in changes.requests {
+            if let Some(request) = self.requests.get(&id) {
+                writes.extend(request_rows(request)?);
+                if request.state.is_terminal() {
+                    self.requests.remove(&id);
+                    self.simulations.remove(&id);
+                }
+            }
+        }
+        for event in &changes.events {
+            let rows = event_rows(event, &self.config.endpoints)?;
+            writes.extend(rows.into_iter().map(|(key, value)| Write::Put(key, value)));
+        }
+        writes.extend(changes.writes);
+        self.changes.under_way = Some((row, changes.attempts));
+        let authority = Authority::Holder(Fence::of(self.id, self.epoch));
+        Ok(Some(Commit { authority, preconditions, writes }))
+    }
+
+    /// The store has done the last commit.
+    pub fn committed(&mut self) {
+        if let Some((row, _)) = self.changes.under_way.take() {
+            self.stored = Some(row);
+        }
+    }
+
+    pub(super) fn touch_row(&mut self) {
+        self.changes.row = true;
+    }
+
+    pub(super) fn touch_place(&mut self, nonce: Nonce) {
+        self.changes.places.insert(nonce);
+    }
+
+    /// Moves a request. The move must be a legal one; anything else is not done.
+    pub(super) fn become_state(&mut self, id: &RequestId, state: State, now: Time) {
+        let Some(request) = self.requests.get_mut(id) else { return };
+        if request.state == state || !request.state.may_become(&state) {
+            return;
+        }
+        let place = (request.accepted_at, id.clone());
+        if matches!(state, State::Accepted { .. }) {
+            self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
+            self.queue.insert(place);
+        } else {
+            self.queue.remove(&place);
+        }
+        if state.is_terminal() {
+            request.completed_at = Some(now);
+        }
+        request.state = state;
+        self.changes.requests.insert(id.clone());
+    }
+
+    /// Tells an event about a request.
+    pub(super) fn tell(&mut self, id: &RequestId, kind: EventKind, now: Time) {
+        let attempts = self.attempts_of(id);
+        let Some(request) = self.requests.get_mut(id) else { return };
+        request.events += 1;
+        let data = serde_json::json!({ "request": &*request, "attempts": attempts });
+        let subject = Subject::Request(id.clone());
+        let sequence = request.events;
+        self.changes.requests.insert(id.clone());
+        self.changes.events.push(Event { account: self.id, subject, sequence, kind, at: now, data });
+    }
+
+    fn attempts_of(&self, id: &RequestId) -> serde_json::Value {
+        let nonce = self.requests.get(id).and_then(|request| request.state.nonce());
+        let slot = nonce.and_then(|nonce| self.places.get(&nonce)).and_then(|place| place.slot());
+        slot.map_or(serde_json::Value::Null, |slot| serde_json::json!(slot))
+    }
+
+    /// Tells an event about the account.
+    pub(super) fn tell_account(&mut self, kind: EventKind, data: serde_json::Value, now: Time) {
+        self.row.events += 1;
+        self.touch_row();
+        let subject = Subject::Account(self.id);
+        let sequence = self.row.events;
+        self.changes.events.push(Event { account: self.id, subject, sequence, kind, at: now, data });
+    }
+}
+
+/// The rows of a request: itself, and in which list it stands.
+fn request_rows(request: &Request) -> Result<Vec<Write>, serde_json::Error> {
+    let mut writes = vec![Write::Put(key::request(&request.id), serde_json::to_vec(request)?)];
+    let live = key::live(request.account, request.accepted_at, &request.id);
+    match request.completed_at {
+        Some(at) => writes.extend([Write::Delete(live), Write::Put(key::done(at, &request.id), vec![])]),
+        None => writes.push(Write::Put(live, vec![])),
+    }
+    Ok(writes)
+}

@@ -1,0 +1,94 @@
+//! How an account is doing, for those who watch.
+
+use super::Account;
+use crate::model::{Held, Place, Request, RequestId, State};
+use alloy_primitives::{Address, U256};
+use serde::Serialize;
+use types::Time;
+
+/// The nonce book in six numbers, under the names that operators know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NonceHealth {
+    /// The account.
+    pub address: Address,
+    /// The next nonce.
+    pub tracked_nonce: u64,
+    /// The chain's count, if it was seen.
+    pub chain_nonce: Option<u64>,
+    /// Nonces that are bound and not used up.
+    pub pending_count: usize,
+    /// How long the oldest of them has been bound, in milliseconds.
+    pub oldest_pending_age: Option<u64>,
+    /// Free nonces below the next one.
+    pub gap_count: usize,
+}
+
+/// The account's health.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Health {
+    /// The balance, if it was seen, in wei.
+    pub balance: Option<U256>,
+    /// What is promised and not paid, in wei: below it the account runs dry.
+    pub balance_threshold: U256,
+    /// When the balance was seen, in milliseconds.
+    pub balance_fetched_at: Option<u64>,
+    /// When a transaction last became final, in milliseconds.
+    pub last_confirmation_at: Option<u64>,
+    /// When the chain's count last rose, in milliseconds.
+    pub last_nonce_movement_at: u64,
+    /// The newest resets, in milliseconds.
+    pub nonce_resets: Vec<u64>,
+    /// Whether new nonces are bound.
+    pub paused: bool,
+    /// Requests without a nonce.
+    pub waiting: usize,
+    /// Of these, held for lack of funds or another reason.
+    pub held: usize,
+    /// Whether the next transaction has been waiting for long.
+    pub stalled: bool,
+}
+
+impl Account {
+    /// The nonce book in numbers.
+    pub fn nonce_health(&self, now: Time) -> NonceHealth {
+        let pending = || self.bound().filter(|(nonce, _)| *nonce >= self.count());
+        let oldest =
+            pending().filter_map(|(_, slot)| slot.attempts.first()).map(|attempt| attempt.bound_at).min();
+        NonceHealth {
+            address: self.id.address,
+            tracked_nonce: self.row.next,
+            chain_nonce: self.view.as_ref().map(|(view, _)| view.latest_count),
+            pending_count: pending().count(),
+            oldest_pending_age: oldest.map(|at| now.since(at).as_millis() as u64),
+            gap_count: self.free().count(),
+        }
+    }
+
+    /// The account's health.
+    pub fn health(&self, now: Time) -> Health {
+        let head = self.places.get(&self.count()).and_then(Place::slot);
+        Health {
+            balance: self.view.as_ref().map(|(view, _)| view.balance),
+            balance_threshold: self.reserved(),
+            balance_fetched_at: self.view.as_ref().map(|(_, at)| at.as_millis()),
+            last_confirmation_at: self.row.confirmed_at.map(Time::as_millis),
+            last_nonce_movement_at: self.row.moved_at.as_millis(),
+            nonce_resets: self.row.resets_ms.clone(),
+            paused: self.row.paused,
+            waiting: self.queue.len(),
+            held: self.queue.iter().filter(|(_, id)| self.is_held(id)).count(),
+            stalled: head.is_some_and(|slot| slot.mined.is_none()) && self.is_stalled(now),
+        }
+    }
+
+    /// Why a request waits although it is its turn, if it does.
+    pub fn held(&self, id: &RequestId) -> Option<Held> {
+        match self.requests.get(id) {
+            Some(Request { state: State::Accepted { .. }, .. }) if self.row.paused => Some(Held::Paused),
+            Some(Request { state: State::Accepted { held }, .. }) => *held,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Transactions that an outside signer made for a nonce on loan. They are watched and sent again like any other, but
+//! only their signer could make them dearer.
+
+use super::{Account, OperationError};
+use crate::model::{
+    Attempt, AttemptKind, EventKind, Fees, Intent, Nonce, Precondition, Request, RequestId, Slot, State, key,
+};
+use alloy_primitives::{B256, Bytes};
+use types::Time;
+
+/// A signed transaction, taken apart by whoever checked its signature.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawSubmission {
+    /// The request's name.
+    pub id: RequestId,
+    /// The hash of all that the caller sent.
+    pub body: B256,
+    /// The token of the loan.
+    pub token: String,
+    /// The nonce.
+    pub nonce: Nonce,
+    /// What it does.
+    pub intent: Intent,
+    /// Its gas limit.
+    pub gas: u64,
+    /// Its fees.
+    pub fees: Fees,
+    /// Its hash.
+    pub hash: B256,
+    /// The signed transaction.
+    pub bytes: Bytes,
+}
+
+impl Account {
+    /// Takes a signed transaction for a nonce on loan. The commit also demands that its name is new.
+    pub fn submit_raw(&mut self, raw: RawSubmission, now: Time) -> Result<(), OperationError> {
+        self.loan(raw.nonce, &raw.token)?;
+        let conflict = OperationError::NonceConflict { current: self.row.next, attempted: raw.nonce };
+        if raw.nonce < self.count() || self.requests.contains_key(&raw.id) {
+            return Err(conflict);
+        }
+        let cost = raw.fees.cost(raw.gas, raw.intent.value);
+        if !self.can_pay(cost) {
+            return Err(OperationError::Full);
+        }
+        let attempt = Attempt {
+            hash: raw.hash,
+            kind: AttemptKind::Payload,
+            fees: raw.fees,
+            gas: raw.gas,
+            cost,
+            bytes: raw.bytes,
+            bound_at: now,
+            bound_head: self.view.as_ref().map_or(0, |(view, _)| view.latest.number),
+            taken: false,
+            nacked: false,
+        };
+        let request = Request {
+            id: raw.id.clone(),
+            account: self.id,
+            intent: raw.intent,
+            body: raw.body,
+            accepted_at: now,
+            expires_at: None,
+            raw: true,
+            state: State::Accepted { held: None },
+            events: 0,
+            rebinds: 0,
+            past: vec![],
+            completed_at: None,
+        };
+        let id = raw.id;
+        self.changes.require(Precondition::Absent(key::request(&id)));
+        self.requests.insert(id.clone(), request);
+        self.tell(&id, EventKind::Accepted, now);
+        let owner = Some(id.clone());
+        let slot = Slot { owner, attempts: vec![attempt], cancel: None, mined: None, stalled: false };
+        self.take_nonce(raw.nonce, slot, now);
+        self.become_state(&id, State::Bound { nonce: raw.nonce }, now);
+        Ok(())
+    }
+}

@@ -1,0 +1,18 @@
+//! Known mistakes, so that the simulator can show that it finds them. Each is one that a system in use has made.
+
+/// A mistake in a rule that the model holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mistake {
+    /// A send without an answer counts as not sent: the request gets another nonce.
+    TimeoutIsFailure,
+    /// A nonce that is used up and a receipt that cannot be had mean that somebody else used it.
+    ReceiptErrorIsReplaced,
+    /// A reset goes back to the chain's count and forgets what is in flight.
+    ResetInFlight,
+    /// A replacement is priced from the market alone.
+    BumpFromQuote,
+    /// Cancelling gives the nonce back although the bytes may be out.
+    RecycleAfterSend,
+    /// Bytes leave before they are durable.
+    SendBeforeRecord,
+}

@@ -1,0 +1,89 @@
+//! What webhooks tell. An event is written in the commit that causes it, so it exists exactly if its cause does.
+
+use super::{AccountId, RequestId, quantity};
+use core::fmt;
+use serde::{Deserialize, Serialize};
+use types::Time;
+
+/// What an event is about. Each subject counts its own events.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Subject {
+    /// A request.
+    Request(RequestId),
+    /// An account.
+    Account(AccountId),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Request(id) => write!(f, "r/{id}"),
+            Self::Account(id) => write!(f, "a/{id}"),
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// A request is durable.
+    Accepted,
+    /// A node has taken its transaction.
+    Submitted,
+    /// A node has refused an attempt.
+    SendAttemptNack,
+    /// It is in a block.
+    Mined,
+    /// It is in a block that cannot go away, and did what it was to do.
+    Confirmed,
+    /// It is in a block that cannot go away, and was reverted.
+    Reverted,
+    /// It will never be mined, because something was wrong with it.
+    Failed,
+    /// Its nonce was used by a transaction that is not ours.
+    Replaced,
+    /// It will never be mined, because somebody asked for that.
+    Cancelled,
+    /// Its time ran out before it was bound.
+    Expired,
+    /// The account cannot pay for what is waiting.
+    LowBalance,
+    /// The account's next transaction has been waiting for long.
+    Stalled,
+    /// The account has too many free nonces.
+    NonceGap,
+    /// An outside signer has not used its nonce, and only it could fill the gap.
+    ActionRequired,
+}
+
+/// One event.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// The account that it belongs to.
+    pub account: AccountId,
+    /// What it is about.
+    pub subject: Subject,
+    /// Its number among the subject's events, from 1, without holes.
+    pub sequence: u32,
+    /// What happened.
+    pub kind: EventKind,
+    /// When.
+    #[serde(with = "quantity::time")]
+    pub at: Time,
+    /// The request with its transaction data and receipt, or what there is to say about the account.
+    pub data: serde_json::Value,
+}
+
+impl Event {
+    /// The event's name. It is the same however often it is delivered.
+    pub fn id(&self) -> String {
+        let subject = match &self.subject {
+            Subject::Request(id) => id.to_string(),
+            Subject::Account(id) => id.to_string(),
+        };
+        format!("evt_{subject}_{}", self.sequence)
+    }
+}

@@ -1,0 +1,51 @@
+//! What a caller wants done: everything about a transaction but its nonce, its price and its signature.
+
+use super::{Fees, quantity};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde::{Deserialize, Serialize};
+
+/// A transaction to be.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Intent {
+    /// The receiver; none creates a contract.
+    pub to: Option<Address>,
+    /// Wei to transfer.
+    #[serde(default)]
+    pub value: U256,
+    /// Call data or init code.
+    #[serde(default)]
+    pub data: Bytes,
+    /// The gas limit, if the caller insists on one; otherwise it is estimated.
+    #[serde(default)]
+    pub gas: Option<u64>,
+    /// Fees, if the caller insists on them; bumps start from them.
+    #[serde(default)]
+    pub fees: Option<Fees>,
+    /// The highest price per gas that any attempt may offer; the account's own cap holds as well.
+    #[serde(default)]
+    pub fee_cap: Option<FeeCap>,
+    /// Slots to declare.
+    #[serde(default)]
+    pub access_list: Vec<(Address, Vec<B256>)>,
+    /// Whether to use the transaction type from before EIP-1559.
+    #[serde(default)]
+    pub legacy: bool,
+}
+
+/// A price per gas in wei, written as hexadecimal text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FeeCap(#[serde(with = "quantity")] pub u128);
+
+impl Intent {
+    /// What fills a nonce that nothing else needs: nothing, to oneself.
+    pub fn noop(address: Address, gas: u64) -> Self {
+        Self { to: Some(address), gas: Some(gas), ..Self::default() }
+    }
+
+    /// How many bytes a caller made us keep.
+    pub fn bytes(&self) -> usize {
+        self.data.len() + self.access_list.iter().map(|(_, slots)| 20 + 32 * slots.len()).sum::<usize>()
+    }
+}

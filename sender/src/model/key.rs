@@ -1,0 +1,98 @@
+//! The names of rows. Numbers are written as fixed hexadecimal, so that rows sort as numbers do.
+//!
+//! ```text
+//!   a/ACCOUNT                        the account: book, health        n/ACCOUNT/NONCE      one nonce
+//!   r/REQUEST                        the request                      l/ACCOUNT/TIME/ID    requests that have not ended
+//!   h/HASH                           attempt's hash -> request        t/TIME/ID            requests that have ended
+//!   e/SUBJECT/SEQUENCE               event                            d/ACCOUNT/…          deliveries to be made
+//!   c/ACCOUNT/TIME/ID                commands to be obeyed            x/ACCOUNT/…          dead letters
+//! ```
+
+use super::{AccountId, Nonce, RequestId, Subject, commit::Key};
+use alloy_primitives::{B256, hex};
+use types::Time;
+
+/// The account's row.
+pub fn account(id: AccountId) -> Key {
+    format!("a/{id}")
+}
+
+/// A nonce's row.
+pub fn place(id: AccountId, nonce: Nonce) -> Key {
+    format!("n/{id}/{nonce:016x}")
+}
+
+/// All nonces of an account.
+pub fn places(id: AccountId) -> Key {
+    format!("n/{id}/")
+}
+
+/// A request's row.
+pub fn request(id: &RequestId) -> Key {
+    format!("r/{id}")
+}
+
+/// A request that has not ended, in the order of acceptance.
+pub fn live(account: AccountId, accepted_at: Time, id: &RequestId) -> Key {
+    format!("l/{account}/{:016x}/{id}", accepted_at.as_millis())
+}
+
+/// All requests of an account that have not ended.
+pub fn all_live(account: AccountId) -> Key {
+    format!("l/{account}/")
+}
+
+/// The request that a live row names.
+pub fn request_of_live(key: &str) -> Option<RequestId> {
+    key.rsplit('/').next()?.parse().ok()
+}
+
+/// An attempt's hash.
+pub fn hash(hash: B256) -> Key {
+    format!("h/{}", hex::encode(hash))
+}
+
+/// A request that has ended, by the time of its end.
+pub fn done(completed_at: Time, id: &RequestId) -> Key {
+    format!("t/{:016x}/{id}", completed_at.as_millis())
+}
+
+/// All requests that have ended.
+pub fn all_done() -> Key {
+    "t/".to_owned()
+}
+
+/// An event.
+pub fn event(subject: &Subject, sequence: u32) -> Key {
+    format!("e/{subject}/{sequence:08x}")
+}
+
+/// An event that an endpoint is to be told.
+pub fn delivery(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Key {
+    format!("d/{account}/{subject}/{sequence:08x}/{endpoint}")
+}
+
+/// All deliveries of an account.
+pub fn deliveries(account: AccountId) -> Key {
+    format!("d/{account}/")
+}
+
+/// A delivery that was given up.
+pub fn dead_letter(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Key {
+    format!("x/{account}/{subject}/{sequence:08x}/{endpoint}")
+}
+
+/// All dead letters of an account.
+pub fn dead_letters(account: AccountId) -> Key {
+    format!("x/{account}/")
+}
+
+/// A command.
+pub fn command(account: AccountId, at: Time, id: &RequestId) -> Key {
+    format!("c/{account}/{:016x}/{id}", at.as_millis())
+}
+
+/// All commands of an account.
+pub fn commands(account: AccountId) -> Key {
+    format!("c/{account}/")
+}

@@ -1,0 +1,183 @@
+//! A request, from accepted to its one end.
+
+use super::{AccountId, AttemptKind, Fees, Inclusion, Intent, Nonce, RequestId, quantity};
+use alloy_primitives::{B256, Bytes};
+use serde::{Deserialize, Serialize};
+use types::Time;
+
+/// Why a request waits although it is its turn. The others go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Held {
+    /// The account cannot pay for it.
+    Funds,
+    /// The account is paused.
+    Paused,
+    /// The chain asks for more than the request may pay.
+    FeeTooHigh,
+    /// No node says whether it would work.
+    Policy,
+}
+
+/// Why a request failed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Failure {
+    /// It would be reverted; no nonce was spent.
+    Simulation {
+        /// What the node said.
+        reason: String,
+        /// What the contract said.
+        data: Bytes,
+    },
+    /// A node said that it can never be mined, and a noop has used its nonce.
+    Rejected(String),
+    /// Its nonce was used by a transaction that is not ours.
+    NonceTaken,
+}
+
+/// Where a request stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum State {
+    /// Durable, without a nonce.
+    Accepted {
+        /// Why it waits, if it does.
+        #[serde(default)]
+        held: Option<Held>,
+    },
+    /// Durable with nonce and signed bytes.
+    Bound {
+        /// The nonce.
+        nonce: Nonce,
+    },
+    /// A node has it.
+    Submitted {
+        /// The nonce.
+        nonce: Nonce,
+    },
+    /// A noop competes with it.
+    Cancelling {
+        /// The nonce.
+        nonce: Nonce,
+    },
+    /// In a block that may still go away.
+    Mined {
+        /// The nonce.
+        nonce: Nonce,
+    },
+    /// In a block that cannot go away.
+    Confirmed {
+        /// The nonce.
+        nonce: Nonce,
+        /// The attempt that was mined.
+        hash: B256,
+        /// Where.
+        inclusion: Inclusion,
+    },
+    /// In a block that cannot go away, without effect.
+    Reverted {
+        /// The nonce.
+        nonce: Nonce,
+        /// The attempt that was mined.
+        hash: B256,
+        /// Where.
+        inclusion: Inclusion,
+    },
+    /// Never mined, as asked for.
+    Cancelled,
+    /// Never mined: too late.
+    Expired,
+    /// Never mined.
+    Failed(Failure),
+}
+
+impl State {
+    /// Whether it is an end.
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Accepted { .. } | Self::Bound { .. } | Self::Submitted { .. } => false,
+            Self::Cancelling { .. } | Self::Mined { .. } => false,
+            Self::Confirmed { .. } | Self::Reverted { .. } => true,
+            Self::Cancelled | Self::Expired | Self::Failed(_) => true,
+        }
+    }
+
+    /// The nonce, while it has one.
+    pub fn nonce(&self) -> Option<Nonce> {
+        match self {
+            Self::Bound { nonce } | Self::Submitted { nonce } => Some(*nonce),
+            Self::Cancelling { nonce } | Self::Mined { nonce } => Some(*nonce),
+            Self::Confirmed { nonce, .. } | Self::Reverted { nonce, .. } => Some(*nonce),
+            Self::Accepted { .. } | Self::Cancelled | Self::Expired | Self::Failed(_) => None,
+        }
+    }
+
+    /// Every move there is. A terminal state has none.
+    pub fn may_become(&self, next: &Self) -> bool {
+        use State::{Accepted, Bound, Cancelled, Cancelling, Confirmed, Expired, Failed, Mined, Reverted};
+        use State::{Accepted as A, Submitted};
+        match (self, next) {
+            (A { .. }, Accepted { .. } | Bound { .. } | Cancelled | Expired | Failed(_)) => true,
+            // A nonce can be used up, and its transaction mined and final, between two looks.
+            (Bound { .. }, Submitted { .. } | Cancelling { .. } | Mined { .. } | Cancelled) => true,
+            (Bound { .. } | Submitted { .. }, Accepted { .. } | Failed(_)) => true,
+            (Submitted { .. }, Mined { .. } | Cancelling { .. } | Cancelled) => true,
+            (Mined { .. }, Submitted { .. } | Cancelling { .. } | Confirmed { .. } | Reverted { .. }) => true,
+            (Cancelling { .. }, Mined { .. } | Cancelled | Failed(_)) => true,
+            (same, other) => same == other,
+        }
+    }
+}
+
+/// An attempt under a nonce that is settled.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastAttempt {
+    /// The nonce.
+    pub nonce: Nonce,
+    /// The hash.
+    pub hash: B256,
+    /// Its fees.
+    pub fees: Fees,
+    /// What it was for.
+    pub kind: AttemptKind,
+    /// Whether it is the one that was mined; the others were dropped.
+    pub mined: bool,
+}
+
+/// One request.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    /// Its name.
+    pub id: RequestId,
+    /// The account that sends.
+    pub account: AccountId,
+    /// What is wanted.
+    pub intent: Intent,
+    /// The hash of what the caller sent, to tell a repetition from another request with the same name.
+    pub body: B256,
+    /// When it became durable; its place in the queue.
+    #[serde(with = "quantity::time")]
+    pub accepted_at: Time,
+    /// When it may not be bound any more.
+    #[serde(default, with = "quantity::maybe_time")]
+    pub expires_at: Option<Time>,
+    /// Whether an outside signer made its transaction, which we therefore cannot make dearer.
+    #[serde(default)]
+    pub raw: bool,
+    /// Where it stands.
+    pub state: State,
+    /// Events told about it.
+    pub events: u32,
+    /// How often it lost its nonce to a foreign transaction.
+    #[serde(default)]
+    pub rebinds: u32,
+    /// What was signed for it under nonces that are settled.
+    #[serde(default)]
+    pub past: Vec<PastAttempt>,
+    /// When it ended.
+    #[serde(default, with = "quantity::maybe_time")]
+    pub completed_at: Option<Time>,
+}

@@ -1,0 +1,160 @@
+//! An owner for one account, with a chain that says what a test wants.
+
+use crate::model::{
+    Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
+    Nonce, Quote, RequestId, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
+};
+use alloy_primitives::{Address, B256, U256, keccak256};
+use std::{collections::BTreeMap, sync::Arc};
+use types::Time;
+
+pub(super) struct Owner {
+    pub account: Account,
+    pub config: Arc<Config>,
+    pub now: u64,
+    pub view: View,
+    pub rows: BTreeMap<String, Vec<u8>>,
+    /// Nonces that were sent, in order.
+    pub sent: Vec<(Nonce, B256)>,
+}
+
+pub(super) fn id(text: &str) -> RequestId {
+    text.parse().unwrap()
+}
+
+pub(super) fn account_id() -> AccountId {
+    AccountId { chain_id: 1, address: Address::repeat_byte(1) }
+}
+
+impl Owner {
+    pub(super) fn new(config: Config) -> Self {
+        let config = Arc::new(config);
+        let now = 1_000_000;
+        let quote = Quote { base_fee_per_gas: 1_000, priority_fee_per_gas: 10 };
+        let view = View {
+            latest: Head { number: 10, hash: B256::repeat_byte(10) },
+            latest_count: 5,
+            finalized_number: 8,
+            finalized_count: 5,
+            balance: U256::from(10).pow(U256::from(15)),
+            quote,
+        };
+        let rows = Rows::default();
+        let account = Account::load(config.clone(), account_id(), 1, rows, Time::from_millis(now)).unwrap();
+        Self { account, config, now, view, rows: BTreeMap::new(), sent: vec![] }
+    }
+
+    pub(super) fn time(&self) -> Time {
+        Time::from_millis(self.now)
+    }
+
+    pub(super) fn store(&mut self, commit: Commit) {
+        for write in commit.writes {
+            match write {
+                Write::Put(key, value) => drop(self.rows.insert(key, value)),
+                Write::Delete(key) => drop(self.rows.remove(&key)),
+            }
+        }
+    }
+
+    pub(super) fn commit(&mut self) {
+        if let Some(commit) = self.account.take_commit().unwrap() {
+            commit.check().unwrap();
+            self.store(commit);
+            self.account.committed();
+            self.account.check().unwrap();
+        }
+    }
+
+    pub(super) fn accept(&mut self, name: &str) {
+        self.accept_intent(name, Intent { to: Some(Address::repeat_byte(2)), ..Intent::default() });
+    }
+
+    pub(super) fn accept_intent(&mut self, name: &str, intent: Intent) {
+        self.now += 1;
+        let body = keccak256(name.as_bytes());
+        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at: None };
+        let Ok(Decision::New(request, commit)) = accept::decide(new, None, 0, &self.config, self.time())
+        else {
+            panic!("it is new");
+        };
+        self.store(commit);
+        self.account.admit(*request);
+    }
+
+    /// Does what the account says until it says nothing more; nodes take what they are sent.
+    pub(super) fn run(&mut self) {
+        self.run_with(&SendClass::Taken);
+    }
+
+    pub(super) fn run_with(&mut self, class: &SendClass) {
+        for _ in 0..10 {
+            let actions = self.account.poll(self.time());
+            if actions.is_empty() && !self.account.has_changes() {
+                return;
+            }
+            for action in actions {
+                self.perform(action, class);
+            }
+            self.commit();
+        }
+    }
+
+    fn perform(&mut self, action: Action, class: &SendClass) {
+        let now = self.time();
+        match action {
+            Action::Look => self.account.handle_view(self.view, now),
+            Action::Simulate(id, _) => self.account.handle_simulation(&id, Simulation::Gas(21_000), now),
+            Action::Sign(draft) => self.account.handle_signed(draft.ticket, sign(&draft), now),
+            Action::Send { nonce, hash, .. } => {
+                self.sent.push((nonce, hash));
+                self.account.handle_sent(nonce, hash, class, now);
+            }
+            Action::Receipts { .. } | Action::CheckBlock(_) | Action::Identify(_) => {}
+        }
+    }
+
+    /// Lets time pass, with a new block.
+    pub(super) fn wait(&mut self, ms: u64) {
+        self.now += ms;
+        self.view.latest.number += 1;
+        self.account.wake(self.time());
+    }
+
+    /// Begins anew from what is durable, as another owner would.
+    pub(super) fn restart(&mut self) {
+        let by_prefix = |prefix: String| {
+            let rows = self.rows.iter().filter(move |(key, _)| key.starts_with(&prefix));
+            rows.map(|(key, value)| (key.clone(), value.clone())).collect::<Vec<_>>()
+        };
+        let live = by_prefix(key::all_live(account_id()));
+        let requests = live.iter().filter_map(|(key, _)| key::request_of_live(key));
+        let rows = Rows {
+            account: self.rows.get(&key::account(account_id())).cloned(),
+            places: by_prefix(key::places(account_id())),
+            requests: requests.map(|id| self.rows[&key::request(&id)].clone()).collect(),
+        };
+        let epoch = self.account.epoch() + 1;
+        self.account = Account::load(self.config.clone(), account_id(), epoch, rows, self.time()).unwrap();
+        self.sent.clear();
+    }
+
+    /// Where a request stands, by what is durable.
+    pub(super) fn state(&self, name: &str) -> State {
+        let row = &self.rows[&key::request(&id(name))];
+        serde_json::from_slice::<crate::model::Request>(row).unwrap().state
+    }
+
+    /// What was told about a request.
+    pub(super) fn told(&self, name: &str) -> Vec<EventKind> {
+        let prefix = format!("e/{}/", Subject::Request(id(name)));
+        let rows = self.rows.iter().filter(|(key, _)| key.starts_with(&prefix));
+        rows.map(|(_, row)| serde_json::from_slice::<Event>(row).unwrap().kind).collect()
+    }
+}
+
+fn sign(draft: &Draft) -> Signed {
+    let hash =
+        keccak256(format!("{} {:?} {:?} {:?}", draft.nonce, draft.kind, draft.fees, draft.intent).as_bytes());
+    Signed { hash, bytes: hash.to_vec().into() }
+}

@@ -1,0 +1,226 @@
+//! The store in one file, for one process: redb, with group commit.
+
+use super::{
+    Acquired, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError,
+    counted::Counted,
+    end_of_prefix,
+    group::Groups,
+    writer::{Done, Job, Writer},
+};
+use crate::model::{
+    Commit, Fence,
+    commit::{Key, Value},
+};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, backends::FileBackend};
+use std::{
+    fs::OpenOptions,
+    ops::Bound,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::oneshot;
+use types::Time;
+
+pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
+pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
+const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
+
+/// What a file says it is.
+const SCHEMA: (&str, &str) = ("schema", "pectin-sender-1");
+
+/// How the file is run.
+#[derive(Clone, Copy, Debug)]
+pub struct EmbeddedOptions {
+    /// The most commits that share a sync. One makes every commit wait for a sync of its own.
+    pub group_max: usize,
+    /// The clock for leases.
+    pub clock: fn() -> Time,
+}
+
+impl Default for EmbeddedOptions {
+    fn default() -> Self {
+        Self { group_max: 512, clock: wall_clock }
+    }
+}
+
+fn wall_clock() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// How much was committed, and with how many syncs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Syncs {
+    /// Commits that changed something.
+    pub commits: u64,
+    /// Calls of the operating system's sync.
+    pub syncs: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub commits: AtomicU64,
+    pub syncs: AtomicU64,
+}
+
+/// One file. See the [module](self).
+#[derive(Debug)]
+pub struct Embedded {
+    database: Arc<Database>,
+    jobs: Option<mpsc::Sender<Job>>,
+    writer: Option<thread::JoinHandle<()>>,
+    counters: Arc<Counters>,
+}
+
+impl Embedded {
+    /// Opens a file, or makes one that only its owner can read. A file of another kind or version is refused.
+    pub fn open(path: &Path, options: EmbeddedOptions) -> Result<Self, StoreError> {
+        let counters = Arc::new(Counters::default());
+        let database = Arc::new(open_database(path, &counters).map_err(unusable)?);
+        check_schema(&database)?;
+        let (jobs, receiver) = mpsc::channel();
+        let writer = Writer { database: database.clone(), counters: counters.clone(), clock: options.clock };
+        let groups = Groups::new(receiver, options.group_max);
+        let writer = thread::Builder::new()
+            .name("sender-store".into())
+            .spawn(move || writer.run(groups))
+            .map_err(unusable)?;
+        Ok(Self { database, jobs: Some(jobs), writer: Some(writer), counters })
+    }
+
+    /// How much was committed since the file was opened, and with how many syncs.
+    pub fn syncs(&self) -> Syncs {
+        Syncs {
+            commits: self.counters.commits.load(Ordering::Relaxed),
+            syncs: self.counters.syncs.load(Ordering::Relaxed),
+        }
+    }
+
+    fn ask<T: Send + 'static>(&self, job: impl FnOnce(Done<T>) -> Job) -> Pending<'_, T> {
+        let (done, answer) = oneshot::channel();
+        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job(done)).is_ok());
+        Box::pin(async move {
+            if !sent {
+                return Err(StoreError::Unusable("the writer has ended".into()));
+            }
+            answer.await.unwrap_or_else(|_| Err(StoreError::Unknown("the writer has ended".into())))
+        })
+    }
+
+    fn read_rows(&self, keys: &[Key]) -> Result<Vec<Option<Value>>, redb::Error> {
+        let table = self.database.begin_read()?.open_table(ROWS)?;
+        let read = |key: &Key| Ok(table.get(key.as_bytes())?.map(|row| row.value().to_vec()));
+        keys.iter().map(read).collect()
+    }
+
+    fn scan_rows(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, redb::Error> {
+        let table = self.database.begin_read()?.open_table(ROWS)?;
+        let end = end_of_prefix(prefix);
+        let from = match after.filter(|after| *after >= prefix) {
+            Some(after) => Bound::Excluded(after.as_bytes()),
+            None => Bound::Included(prefix.as_bytes()),
+        };
+        if after.is_some_and(|after| after.as_bytes() >= end.as_slice()) {
+            return Ok(vec![]);
+        }
+        let range = table.range::<&[u8]>((from, Bound::Excluded(end.as_slice())))?;
+        let mut rows = Vec::new();
+        for row in range.take(limit.min(SCAN_ROWS_MAX)) {
+            let (key, value) = row?;
+            rows.push((String::from_utf8_lossy(key.value()).into_owned(), value.value().to_vec()));
+        }
+        Ok(rows)
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        // What was asked for before is still done; then the thread ends and the file is closed.
+        self.jobs = None;
+        if let Some(writer) = self.writer.take() {
+            let _ended = writer.join();
+        }
+    }
+}
+
+impl Store for Embedded {
+    fn commit(&self, commit: Commit) -> Pending<'_, Outcome> {
+        if let Err(malformed) = commit.check() {
+            return Box::pin(core::future::ready(Err(malformed.into())));
+        }
+        self.ask(|done| Job::Commit(commit, done))
+    }
+
+    fn get(&self, keys: Vec<Key>) -> Pending<'_, Vec<Option<Value>>> {
+        Box::pin(core::future::ready(self.read_rows(&keys).map_err(unusable)))
+    }
+
+    fn scan(&self, prefix: Key, after: Option<Key>, limit: usize) -> Pending<'_, Vec<(Key, Value)>> {
+        let rows = self.scan_rows(&prefix, after.as_deref(), limit);
+        Box::pin(core::future::ready(rows.map_err(unusable)))
+    }
+
+    fn acquire(&self, lease: String, holder: String, ttl_ms: u64, force: bool) -> Pending<'_, Acquired> {
+        self.ask(|done| Job::Acquire { lease, holder, ttl_ms, force, done })
+    }
+
+    fn renew(&self, fence: Fence, ttl_ms: u64) -> Pending<'_, bool> {
+        self.ask(|done| Job::Renew(fence, ttl_ms, done))
+    }
+
+    fn release(&self, fence: Fence) -> Pending<'_, bool> {
+        self.ask(|done| Job::Release(fence, done))
+    }
+}
+
+pub(super) fn unusable(error: impl std::fmt::Display) -> StoreError {
+    StoreError::Unusable(error.to_string())
+}
+
+fn open_database(path: &Path, counters: &Arc<Counters>) -> Result<Database, redb::Error> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = FileBackend::new(options.open(path)?)?;
+    Ok(Database::builder().create_with_backend(Counted { file, counters: counters.clone() })?)
+}
+
+/// A new file is marked; an old one must bear the mark.
+fn check_schema(database: &Database) -> Result<(), StoreError> {
+    let check = || -> Result<Option<String>, redb::Error> {
+        let transaction = database.begin_write()?;
+        let fresh = transaction.list_tables()?.next().is_none();
+        let found = {
+            let mut meta = transaction.open_table(META)?;
+            if fresh {
+                meta.insert(SCHEMA.0, SCHEMA.1)?;
+            }
+            meta.get(SCHEMA.0)?.map(|schema| schema.value().to_owned())
+        };
+        if fresh {
+            transaction.open_table(ROWS)?;
+            transaction.open_table(LEASES)?;
+            transaction.commit()?;
+        } else {
+            transaction.abort()?;
+        }
+        Ok(found)
+    };
+    match check().map_err(unusable)? {
+        Some(schema) if schema == SCHEMA.1 => Ok(()),
+        Some(schema) => Err(unusable(format_args!("the file is of version {schema}, not {}", SCHEMA.1))),
+        None => Err(unusable("the file is not a sender's store")),
+    }
+}

@@ -1,0 +1,460 @@
+//! The one who sees everything: a mirror of what is durable, what left, and what the chain knows, and every invariant.
+
+use super::chain::{Chain, Payload};
+use alloy_primitives::{B256, U256};
+use sender::{
+    model::{
+        Account, AccountId, Attempt, AttemptKind, Authority, Commit, Config, Event, EventKind, Place,
+        Request, RequestId, Slot, State, Subject, Write, key,
+    },
+    store::Lease,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+use types::{Duration, Time};
+
+/// What is durable, decoded.
+#[derive(Debug, Default)]
+struct Mirror {
+    row: serde_json::Value,
+    places: BTreeMap<u64, Place>,
+    requests: BTreeMap<RequestId, Request>,
+    events: BTreeMap<Subject, u32>,
+    dead: BTreeSet<String>,
+}
+
+/// Checks everything.
+#[derive(Debug)]
+pub(super) struct Checker {
+    config: Arc<Config>,
+    id: AccountId,
+    mirror: Mirror,
+    /// Who was told that its request was accepted.
+    told: BTreeSet<RequestId>,
+    /// Bytes that left, with their nonce.
+    sent: BTreeMap<B256, u64>,
+    /// Every attempt that ever was durable, by nonce, with its owner.
+    bound: BTreeMap<u64, BTreeMap<B256, Option<RequestId>>>,
+    epoch: u64,
+    /// Payloads that are final.
+    finals: BTreeSet<String>,
+    seen_final: u64,
+    pub attempts: usize,
+    pub violations: Vec<String>,
+    pub latencies_ms: Vec<u64>,
+}
+
+impl Checker {
+    pub(super) fn new(config: Arc<Config>, id: AccountId) -> Self {
+        Self {
+            config,
+            id,
+            mirror: Mirror::default(),
+            told: BTreeSet::new(),
+            sent: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            epoch: 0,
+            finals: BTreeSet::new(),
+            seen_final: 0,
+            attempts: 0,
+            violations: vec![],
+            latencies_ms: vec![],
+        }
+    }
+
+    fn wrong(&mut self, what: impl Into<String>) {
+        self.violations.push(what.into());
+    }
+
+    /// Somebody was told that its request was accepted.
+    pub(super) fn on_accepted(&mut self, id: &RequestId) {
+        if !self.mirror.requests.contains_key(id) {
+            self.wrong(format!("R1: {id} was accepted and is not durable"));
+        }
+        self.told.insert(id.clone());
+    }
+
+    /// A lease was taken.
+    pub(super) fn on_epoch(&mut self, epoch: u64) {
+        if epoch <= self.epoch {
+            self.wrong(format!("L2: epoch {epoch} after {}", self.epoch));
+        }
+        self.epoch = epoch;
+    }
+
+    /// Bytes leave.
+    pub(super) fn on_send(&mut self, nonce: u64, hash: B256) {
+        if !self.bound.get(&nonce).is_some_and(|attempts| attempts.contains_key(&hash)) {
+            self.wrong(format!("N7: bytes for nonce {nonce} leave that are not durable"));
+        }
+        self.sent.insert(hash, nonce);
+    }
+
+    /// A commit is durable. `by` is its owner's memory, if it has an owner.
+    pub(super) fn on_commit(
+        &mut self,
+        commit: &Commit,
+        by: Option<&Account>,
+        lease: Option<&Lease>,
+        chain: &Chain,
+        now: Time,
+    ) {
+        if let Authority::Holder(fence) = &commit.authority
+            && !lease.is_some_and(|lease| lease.admits(fence.epoch, now))
+        {
+            self.wrong(format!("L1: epoch {} wrote under {lease:?}", fence.epoch));
+        }
+        let told: Vec<Event> = commit
+            .writes
+            .iter()
+            .filter_map(|write| match write {
+                Write::Put(key, row) if key.starts_with("e/") => serde_json::from_slice(row).ok(),
+                _ => None,
+            })
+            .collect();
+        let (mut newly_bound, mut fresh) = (vec![], vec![]);
+        for event in &told {
+            self.on_event(event);
+        }
+        for write in &commit.writes {
+            match write {
+                Write::Put(key, row) if key.starts_with("r/") => match serde_json::from_slice::<Request>(row)
+                {
+                    Ok(request) => newly_bound.extend(self.on_request(request, &told, chain, now)),
+                    Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
+                },
+                Write::Put(key, row) if key.starts_with("n/") => match serde_json::from_slice::<Place>(row) {
+                    Ok(place) => fresh.extend(self.on_place(nonce_of(key), Some(place), chain)),
+                    Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
+                },
+                Write::Delete(key) if key.starts_with("n/") => {
+                    fresh.extend(self.on_place(nonce_of(key), None, chain));
+                }
+                Write::Put(key, row) if *key == key::account(self.id) => {
+                    self.mirror.row = serde_json::from_slice(row).unwrap_or_default();
+                }
+                Write::Put(key, _) if key.starts_with("x/") => {
+                    self.mirror.dead.insert(key.clone());
+                }
+                Write::Delete(key) if key.starts_with("r/") => self.wrong(format!("R1: {key} was deleted")),
+                _ => {}
+            }
+        }
+        self.check_book();
+        if let Some(account) = by {
+            self.check_promises(account, &fresh);
+            newly_bound.iter().for_each(|id| self.check_order(id, account));
+        }
+    }
+
+    fn on_event(&mut self, event: &Event) {
+        let last = self.mirror.events.entry(event.subject.clone()).or_default();
+        *last += 1;
+        if event.sequence != *last {
+            let (found, expected) = (event.sequence, *last);
+            self.wrong(format!("W3: {} has event {found} where {expected} comes", event.subject));
+        }
+    }
+
+    /// A request's row. Returns its name if it was bound now.
+    fn on_request(&mut self, new: Request, told: &[Event], chain: &Chain, now: Time) -> Option<RequestId> {
+        let id = new.id.clone();
+        let subject = Subject::Request(id.clone());
+        if self.mirror.events.get(&subject) != Some(&new.events) {
+            self.wrong(format!("W1: {id} counts {} events", new.events));
+        }
+        let old = self.mirror.requests.get(&id).cloned();
+        let was = old.as_ref().map(|old| &old.state);
+        if let Some(was) = was.filter(|was| was.is_terminal())
+            && *was != new.state
+        {
+            self.wrong(format!("R2: {id} was {was:?} and is {:?}", new.state));
+        }
+        if was != Some(&new.state) {
+            self.check_state(&new, told, chain, now);
+        }
+        let nonce_before = was.and_then(State::nonce);
+        let bound_now = new.state.nonce().filter(|_| nonce_before.is_none());
+        self.mirror.requests.insert(id.clone(), new);
+        if let Some(nonce) = bound_now {
+            self.check_second_nonce(&id, nonce, chain);
+        }
+        bound_now.map(|_| id)
+    }
+
+    /// A state that a request has come to: is it true, and was it told?
+    fn check_state(&mut self, new: &Request, told: &[Event], chain: &Chain, now: Time) {
+        let id = &new.id;
+        let kind = match &new.state {
+            State::Confirmed { hash, nonce, .. } | State::Reverted { hash, nonce, .. } => {
+                if !chain.is_final(*hash) || chain.final_user(*nonce).map(|tx| tx.hash) != Some(*hash) {
+                    self.wrong(format!("C1: {id} is said to be final and is not"));
+                }
+                let confirmed = matches!(new.state, State::Confirmed { .. });
+                if confirmed { Some(EventKind::Confirmed) } else { Some(EventKind::Reverted) }
+            }
+            State::Cancelled => Some(EventKind::Cancelled),
+            State::Expired => Some(EventKind::Expired),
+            State::Failed(_) => Some(EventKind::Failed),
+            State::Mined { .. } => Some(EventKind::Mined),
+            State::Submitted { .. } => Some(EventKind::Submitted),
+            State::Accepted { .. } | State::Bound { .. } | State::Cancelling { .. } => None,
+        };
+        let subject = Subject::Request(id.clone());
+        let was_told = |kind| told.iter().any(|event| event.subject == subject && event.kind == kind);
+        if kind.is_some_and(|kind| !was_told(kind)) {
+            self.wrong(format!("W1: {id} became {:?} without its event", new.state));
+        }
+        if new.state.is_terminal() {
+            self.latencies_ms.push(now.since(new.accepted_at).as_millis() as u64);
+            let mined = matches!(new.state, State::Confirmed { .. } | State::Reverted { .. });
+            if !mined && self.can_be_mined(id, chain).is_some() {
+                self.wrong(format!("R8: {id} is {:?} and can still be mined", new.state));
+            }
+        }
+    }
+
+    /// A nonce under which a request's payload left and can still be mined, or is mined for good.
+    fn can_be_mined(&self, id: &RequestId, chain: &Chain) -> Option<u64> {
+        let mine = |hash: &B256| {
+            let payload = &chain.signed[hash].payload;
+            *payload == Payload::Request(id.to_string()) && !chain.signed[hash].unminable
+        };
+        let open = |nonce: u64, hash: &B256| {
+            nonce >= chain.final_count() || chain.final_user(nonce).is_some_and(|tx| tx.hash == *hash)
+        };
+        let found = self.sent.iter().find(|(hash, nonce)| mine(hash) && open(**nonce, hash));
+        found.map(|(_, nonce)| *nonce)
+    }
+
+    fn check_second_nonce(&mut self, id: &RequestId, nonce: u64, chain: &Chain) {
+        if let Some(first) = self.can_be_mined(id, chain)
+            && first != nonce
+        {
+            self.wrong(format!("N2: {id} has nonce {nonce} while {first} can still be mined"));
+        }
+    }
+
+    /// A nonce's row. Returns the attempts that are new.
+    fn on_place(&mut self, nonce: u64, place: Option<Place>, chain: &Chain) -> Vec<Attempt> {
+        let old = self.mirror.places.get(&nonce).cloned();
+        let (before, after) = (old.as_ref().and_then(Place::slot), place.as_ref().and_then(Place::slot));
+        if let Some(before) = before {
+            self.check_release(nonce, before, after, chain);
+        }
+        let fresh = after.map(|slot| self.on_slot(nonce, before, slot)).unwrap_or_default();
+        match place {
+            Some(place) => self.mirror.places.insert(nonce, place),
+            None => self.mirror.places.remove(&nonce),
+        };
+        fresh
+    }
+
+    /// A nonce whose bytes have left stays bound to its owner, with all its attempts, until it is used up for good.
+    fn check_release(&mut self, nonce: u64, before: &Slot, after: Option<&Slot>, chain: &Chain) {
+        let left = before.attempts.iter().any(|attempt| self.sent.contains_key(&attempt.hash));
+        let keeps = after.is_some_and(|after| {
+            let prefix = after.attempts.iter().zip(&before.attempts).all(|(a, b)| a.hash == b.hash);
+            after.owner == before.owner && prefix && after.attempts.len() >= before.attempts.len()
+        });
+        if left && !keeps && chain.final_count() <= nonce {
+            self.wrong(format!("N1: nonce {nonce} was given up while its bytes are out"));
+        }
+    }
+
+    fn on_slot(&mut self, nonce: u64, before: Option<&Slot>, slot: &Slot) -> Vec<Attempt> {
+        let known = before.map_or(0, |before| before.attempts.len());
+        for pair in slot.attempts.windows(2).skip(known.saturating_sub(1)) {
+            self.check_replacement(nonce, &pair[0], &pair[1]);
+        }
+        let others = self.bound.entry(nonce).or_default();
+        let mine = |owner: &Option<RequestId>| *owner == slot.owner;
+        let taken = others.iter().any(|(hash, owner)| !mine(owner) && self.sent.contains_key(hash));
+        others.extend(slot.attempts.iter().map(|attempt| (attempt.hash, slot.owner.clone())));
+        if taken {
+            self.wrong(format!(
+                "N1: nonce {nonce} is bound to {:?} while another's bytes are out",
+                slot.owner
+            ));
+        }
+        let fresh: Vec<Attempt> = slot.attempts.iter().skip(known).cloned().collect();
+        self.attempts += fresh.len();
+        fresh.iter().for_each(|attempt| self.check_cap(nonce, slot, attempt));
+        fresh
+    }
+
+    fn check_replacement(&mut self, nonce: u64, last: &Attempt, next: &Attempt) {
+        if !next.fees.may_replace(&last.fees) {
+            self.wrong(format!("F1: nonce {nonce}: {:?} cannot replace {:?}", next.fees, last.fees));
+        }
+        let interval = Duration::from_millis(self.config.replacement_interval_ms);
+        if next.bound_at.since(last.bound_at) < interval {
+            self.wrong(format!("F3: nonce {nonce} was replaced too soon"));
+        }
+    }
+
+    fn check_cap(&mut self, nonce: u64, slot: &Slot, attempt: &Attempt) {
+        let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
+        let own = request.and_then(|request| request.intent.fee_cap).map_or(u128::MAX, |cap| cap.0);
+        let cap = if attempt.kind == AttemptKind::Noop { u128::MAX } else { own }.min(self.config.fee_cap);
+        if attempt.fees.max_fee_per_gas > cap || slot.attempts.len() > self.config.bumps_max + 2 {
+            self.wrong(format!("F2: nonce {nonce} offers {:?}, the cap is {cap}", attempt.fees));
+        }
+    }
+
+    /// Each nonce of the range has one place, and each side of a binding knows the other.
+    fn check_book(&mut self) {
+        let number = |name: &str| self.mirror.row.get(name).and_then(serde_json::Value::as_u64);
+        let (Some(base), Some(next)) = (number("base"), number("next")) else { return };
+        if !self.mirror.places.keys().copied().eq(base..next) {
+            self.wrong(format!("N3: the places are not {base}..{next}"));
+        }
+        for (nonce, slot) in
+            self.mirror.places.iter().filter_map(|(nonce, place)| Some((nonce, place.slot()?)))
+        {
+            let Some(owner) = &slot.owner else { continue };
+            let state = self.mirror.requests.get(owner).map(|request| &request.state);
+            if state.and_then(State::nonce) != Some(*nonce) {
+                let what = format!("N3: nonce {nonce} is bound to {owner}, which is {state:?}");
+                return self.wrong(what);
+            }
+        }
+    }
+
+    /// What is promised can be paid, and no more is in flight than may be, whenever something was added.
+    fn check_promises(&mut self, account: &Account, fresh: &[Attempt]) {
+        let Some((view, _)) = account.view().filter(|_| !fresh.is_empty()) else { return };
+        let final_count = self.mirror.row.get("finalCount").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let count = view.latest_count.max(final_count);
+        let open = || self.mirror.places.range(count..);
+        let cost = open().filter_map(|(_, place)| place.slot()).map(Slot::cost);
+        let cost = cost.fold(U256::ZERO, U256::saturating_add);
+        let owned = |place: &Place| match place {
+            Place::Bound(slot) => slot.owner.is_some(),
+            Place::Leased(_) => true,
+            _ => false,
+        };
+        let in_flight = open().filter(|(_, place)| owned(place)).count();
+        let next = self.mirror.row.get("next").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let top = next.checked_sub(1).and_then(|top| Some((top, self.mirror.places.get(&top)?)));
+        let loose = matches!(top, Some((top, Place::Free { .. })) if top >= count);
+        if cost > view.balance {
+            self.wrong(format!("F4: {cost} is promised, {} is there", view.balance));
+        }
+        let payload = fresh.iter().any(|attempt| attempt.kind == AttemptKind::Payload);
+        if payload && fresh.iter().any(|a| !self.sent.contains_key(&a.hash)) && self.grew(fresh, in_flight) {
+            self.wrong(format!("N6: {in_flight} are in flight"));
+        }
+        if next < view.latest_count || loose {
+            self.wrong(format!("N5: next is {next}, the chain's count {}", view.latest_count));
+        }
+    }
+
+    /// Whether a first attempt was added beyond the limit. A count that fell back makes more of the old ones open.
+    fn grew(&self, fresh: &[Attempt], in_flight: usize) -> bool {
+        let slots = self.mirror.places.values().filter_map(Place::slot);
+        let first = |slot: &Slot| fresh.iter().any(|attempt| slot.attempts[0].hash == attempt.hash);
+        let ours = |slot: &Slot| {
+            let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
+            request.is_some_and(|request| !request.raw)
+        };
+        let added = slots.filter(|slot| ours(slot) && first(slot)).count();
+        added > 0 && in_flight > self.config.in_flight_limit()
+    }
+
+    /// Nobody is bound before one who was accepted earlier, is not held, and is known to the owner.
+    fn check_order(&mut self, id: &RequestId, account: &Account) {
+        let Some(request) = self.mirror.requests.get(id).filter(|request| !request.raw) else { return };
+        let place = (request.accepted_at, &request.id);
+        let waits = |other: &&Request| {
+            other.state == State::Accepted { held: None }
+                && (other.accepted_at, &other.id) < place
+                && account.request(&other.id).is_some()
+        };
+        if let Some(earlier) = self.mirror.requests.values().find(waits) {
+            let what = format!("R5: {id} was bound before {}", earlier.id);
+            self.wrong(what);
+        }
+    }
+
+    /// A new block: no payload twice, and none that was said to be over.
+    pub(super) fn on_block(&mut self, chain: &Chain) {
+        let mut seen = BTreeSet::new();
+        for payload in chain.payloads() {
+            if let Payload::Request(id) = payload
+                && !seen.insert(id)
+            {
+                self.wrong(format!("R3: {id} is mined twice"));
+            }
+        }
+        while self.seen_final < chain.final_count() {
+            if let Some(Payload::Request(id)) = chain.final_user(self.seen_final).map(|tx| &tx.payload) {
+                let state = id.parse().ok().and_then(|id| self.mirror.requests.get(&id)).map(|r| &r.state);
+                let over = matches!(state, Some(State::Cancelled | State::Expired | State::Failed(_)));
+                if over || !self.finals.insert(id.clone()) {
+                    self.wrong(format!("R8: {id} is mined although it is {state:?}"));
+                }
+            }
+            self.seen_final += 1;
+        }
+    }
+
+    /// Long after faults have healed no gap is older than it may be.
+    pub(super) fn check_gaps(&mut self, chain: &Chain, now: Time, slack_ms: u64) {
+        let limit = Duration::from_millis(self.config.gap_grace_ms + slack_ms);
+        let old = |place: &Place| matches!(place, Place::Free { since } if now.since(*since) > limit);
+        if let Some((nonce, _)) = self.mirror.places.range(chain.count()..).find(|(_, place)| old(place)) {
+            let what = format!("N4: nonce {nonce} is a gap for too long");
+            self.wrong(what);
+        }
+    }
+
+    /// The request that a nonce is bound to.
+    pub(super) fn owner_of(&self, nonce: u64) -> Option<String> {
+        Some(self.mirror.places.get(&nonce)?.slot()?.owner.as_ref()?.to_string())
+    }
+
+    pub(super) fn events(&self) -> Vec<(Subject, u32)> {
+        self.mirror.events.iter().map(|(subject, events)| (subject.clone(), *events)).collect()
+    }
+
+    pub(super) fn is_dead(&self, endpoint: &str, subject: &Subject, sequence: u32) -> bool {
+        self.mirror.dead.contains(&key::dead_letter(self.id, subject, sequence, endpoint))
+    }
+
+    pub(super) fn all_ended(&self) -> bool {
+        self.mirror.requests.values().all(|request| request.state.is_terminal())
+            && self.told.iter().all(|id| self.mirror.requests.contains_key(id))
+    }
+
+    /// What has not ended, for the reader of a failure.
+    pub(super) fn open(&self) -> String {
+        let open = self.mirror.requests.values().filter(|request| !request.state.is_terminal());
+        let open: Vec<String> = open.map(|request| format!("{} {:?}", request.id, request.state)).collect();
+        format!("{} of {:?}", open.join(", "), self.mirror.row)
+    }
+
+    pub(super) fn accepted(&self) -> usize {
+        self.mirror.requests.len()
+    }
+
+    pub(super) fn ends(&self) -> [usize; 4] {
+        let mut ends = [0; 4];
+        for request in self.mirror.requests.values() {
+            match request.state {
+                State::Confirmed { .. } | State::Reverted { .. } => ends[0] += 1,
+                State::Cancelled => ends[1] += 1,
+                State::Expired => ends[2] += 1,
+                State::Failed(_) => ends[3] += 1,
+                _ => {}
+            }
+        }
+        ends
+    }
+}
+
+fn nonce_of(key: &str) -> u64 {
+    key.rsplit('/').next().and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,403 @@
+//! An owner: a process that takes the lease, loads the account, does what the model says, and may crash, stand still or
+//! be robbed at any time. It is the same loop that the product runs, with virtual time between question and answer.
+
+use super::{
+    chain::Payload,
+    faults::Fault,
+    world::{Committing, Due, Simulation},
+};
+use alloy_primitives::{B256, Bytes};
+use sender::{
+    model::{
+        Account, Action, Answer, AttemptKind, BlockCheck, Command, Commit, Draft, Fence, Purpose,
+        ReceiptAnswer, Request, RequestId, Rows, Signed, Simulation as Simulated, Ticket, View, classify,
+        key,
+    },
+    store::{Acquired, LEASE_MS},
+};
+
+/// A question on its way to a node.
+#[derive(Clone, Debug)]
+pub(super) enum Question {
+    Look,
+    Simulate(RequestId),
+    Send(u64, B256),
+    Receipts(u64, Vec<B256>),
+    CheckBlock(u64),
+    Identify(u64),
+}
+
+/// An answer on its way back.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    Look(Option<View>),
+    Simulated(RequestId, Simulated),
+    Sent(u64, B256, Answer),
+    Receipts(u64, Vec<(B256, ReceiptAnswer)>),
+    Block(BlockCheck),
+    Identified(u64, Option<B256>),
+    Signed(Ticket, Option<Signed>),
+}
+
+/// One owner.
+#[derive(Debug)]
+pub(super) struct Worker {
+    name: String,
+    pub up: bool,
+    pub life: u64,
+    pub frozen_until: u64,
+    epoch: Option<u64>,
+    renew_at: u64,
+    pub account: Option<Account>,
+    /// A commit that was about to be made when the process stood still.
+    late: Option<Commit>,
+    ticks: u64,
+}
+
+impl Worker {
+    pub(super) fn new(index: usize) -> Self {
+        Self {
+            name: format!("owner-{index}"),
+            up: true,
+            life: 0,
+            frozen_until: 0,
+            epoch: None,
+            renew_at: 0,
+            account: None,
+            late: None,
+            ticks: 0,
+        }
+    }
+
+    fn forget(&mut self) {
+        (self.account, self.epoch, self.late) = (None, None, None);
+    }
+}
+
+impl Simulation {
+    pub(super) fn tick(&mut self, owner: usize) {
+        let delay = self.world.rng.within(200, 900);
+        self.world.later(delay, Due::Tick(owner));
+        if !self.is_awake(owner) {
+            return;
+        }
+        if self.world.strikes(Fault::Crash) {
+            self.crash(owner);
+            return;
+        }
+        if self.world.strikes(Fault::Freeze) {
+            self.freeze(owner);
+            return;
+        }
+        if let Some(late) = self.workers[owner].late.take()
+            && !self.commit_for(owner, &late)
+        {
+            return;
+        }
+        if !self.keep_lease(owner) || !self.load(owner) {
+            return;
+        }
+        self.read_inbox(owner);
+        self.step(owner);
+        self.workers[owner].ticks += 1;
+        if self.workers[owner].ticks.is_multiple_of(3) {
+            self.deliver(owner);
+        }
+    }
+
+    pub(super) fn is_awake(&self, owner: usize) -> bool {
+        self.workers[owner].up && self.workers[owner].frozen_until <= self.world.now_ms
+    }
+
+    fn crash(&mut self, owner: usize) {
+        let worker = &mut self.workers[owner];
+        worker.forget();
+        (worker.up, worker.life) = (false, worker.life + 1);
+        let delay = self.world.rng.within(500, 20_000);
+        self.world.later(delay, Due::Restart(owner));
+        self.world.note(|| format!("owner {owner} crashed"));
+    }
+
+    fn freeze(&mut self, owner: usize) {
+        let pause = self.world.rng.within(2_000, 40_000);
+        self.workers[owner].frozen_until = self.world.now_ms + pause;
+        self.world.note(|| format!("owner {owner} stands still"));
+    }
+
+    /// Takes or renews the lease; false if it is somebody else's.
+    fn keep_lease(&mut self, owner: usize) -> bool {
+        let (worker, world) = (&mut self.workers[owner], &mut self.world);
+        let lease = world.id.to_string();
+        if let Some(epoch) = worker.epoch {
+            if world.now_ms < worker.renew_at {
+                return true;
+            }
+            worker.renew_at = world.now_ms + LEASE_MS / 3;
+            if world.store.renew_now(&Fence { lease, epoch }, LEASE_MS) {
+                return true;
+            }
+            worker.forget();
+            return false;
+        }
+        let force = world.strikes(Fault::ForcedTakeover);
+        match world.store.acquire_now(&lease, &worker.name, LEASE_MS, force) {
+            Acquired::Taken { epoch, .. } => {
+                (worker.epoch, worker.renew_at) = (Some(epoch), world.now_ms + LEASE_MS / 3);
+                world.checker.on_epoch(epoch);
+                world.note(|| format!("owner {owner} has epoch {epoch}"));
+                true
+            }
+            Acquired::Held { .. } => false,
+        }
+    }
+
+    fn load(&mut self, owner: usize) -> bool {
+        let (worker, world) = (&mut self.workers[owner], &mut self.world);
+        let Some(epoch) = worker.epoch else { return false };
+        if worker.account.is_some() {
+            return true;
+        }
+        let live = world.store.rows(&key::all_live(world.id), None, usize::MAX);
+        let requests = live.iter().filter_map(|(name, _)| key::request_of_live(name));
+        let rows = Rows {
+            account: world.store.row(&key::account(world.id)),
+            places: world.store.rows(&key::places(world.id), None, usize::MAX),
+            requests: requests.filter_map(|id| world.store.row(&key::request(&id))).collect(),
+        };
+        match Account::load(world.config.clone(), world.id, epoch, rows, world.now()) {
+            Ok(account) => worker.account = Some(account),
+            Err(error) => world.checker.violations.push(format!("N3: the rows cannot be loaded: {error}")),
+        }
+        worker.account.is_some()
+    }
+
+    /// Finds requests and commands that others have left.
+    fn read_inbox(&mut self, owner: usize) {
+        let (worker, world) = (&mut self.workers[owner], &mut self.world);
+        let Some(account) = &mut worker.account else { return };
+        for (name, _) in world.store.rows(&key::all_live(world.id), None, usize::MAX) {
+            let id = key::request_of_live(&name).filter(|id| account.request(id).is_none());
+            let row = id.and_then(|id| world.store.row(&key::request(&id)));
+            if let Some(request) = row.and_then(|row| serde_json::from_slice::<Request>(&row).ok()) {
+                account.admit(request);
+            }
+        }
+        for (_, row) in world.store.rows(&key::commands(world.id), None, 10) {
+            if let Ok(command) = serde_json::from_slice::<Command>(&row) {
+                // A command that cannot be obeyed is answered by nothing; it is gone all the same.
+                let _refused = account.handle_command(&command, world.now());
+            }
+        }
+    }
+
+    pub(super) fn step(&mut self, owner: usize) {
+        for _ in 0..4 {
+            let Some(idle) = self.do_actions(owner) else { return };
+            // An owner may ask again before it commits: nothing that it is told may need the commit.
+            if !idle && self.world.rng.chance(300) {
+                self.do_actions(owner);
+            }
+            if idle || !self.commit(owner) {
+                return;
+            }
+        }
+    }
+
+    /// Does what the model says now. Whether there was nothing to do; nothing without an account.
+    fn do_actions(&mut self, owner: usize) -> Option<bool> {
+        let now = self.world.now();
+        let account = self.workers[owner].account.as_mut()?;
+        let actions = account.poll(now);
+        let idle = actions.is_empty() && !account.has_changes();
+        for action in actions {
+            self.perform(owner, action);
+        }
+        Some(idle)
+    }
+
+    /// Makes durable what changed; false if the owner has lost its account, its life or its time.
+    pub(super) fn commit(&mut self, owner: usize) -> bool {
+        let Some(account) = &mut self.workers[owner].account else { return false };
+        let commit = match account.take_commit() {
+            Ok(Some(commit)) => commit,
+            Ok(None) => return true,
+            Err(error) => {
+                self.world.checker.violations.push(format!("a row cannot be written: {error}"));
+                return false;
+            }
+        };
+        if self.world.strikes(Fault::Freeze) {
+            self.workers[owner].late = Some(commit);
+            self.freeze(owner);
+            return false;
+        }
+        self.commit_for(owner, &commit)
+    }
+
+    fn commit_for(&mut self, owner: usize, commit: &Commit) -> bool {
+        let result = self.world.commit(commit, self.workers[owner].account.as_ref());
+        match result {
+            Committing::Done => {
+                if let Some(account) = &mut self.workers[owner].account {
+                    account.committed();
+                }
+                return true;
+            }
+            Committing::Crashed => self.crash(owner),
+            Committing::Unknown | Committing::Refused(_) => self.workers[owner].forget(),
+        }
+        false
+    }
+
+    /// Does what the model says. What goes over the wire may be lost, slow, or answered by the wrong node.
+    fn perform(&mut self, owner: usize, action: Action) {
+        let question = match action {
+            Action::Sign(draft) => return self.sign(owner, &draft),
+            Action::Look => Question::Look,
+            Action::Simulate(id, _) => Question::Simulate(id),
+            Action::Send { nonce, hash, bytes } => {
+                self.world.note(|| format!("owner {owner} sends nonce {nonce} {hash}"));
+                self.world.checker.on_send(nonce, B256::from_slice(&bytes[..32]));
+                Question::Send(nonce, hash)
+            }
+            Action::Receipts { nonce, hashes } => Question::Receipts(nonce, hashes),
+            Action::CheckBlock(number) => Question::CheckBlock(number),
+            Action::Identify(nonce) => Question::Identify(nonce),
+        };
+        if self.world.strikes(Fault::QuestionLost) {
+            return;
+        }
+        let slow = self.world.strikes(Fault::Slow);
+        let delay = if slow { self.world.rng.within(1_000, 25_000) } else { self.world.rng.within(5, 100) };
+        let Some(epoch) = self.workers[owner].epoch else { return };
+        self.world.later(delay, Due::Asked(owner, self.workers[owner].life, epoch, question));
+    }
+
+    fn sign(&mut self, owner: usize, draft: &Draft) {
+        let world = &mut self.world;
+        let request = match &draft.purpose {
+            Purpose::New(id) => Some(id.to_string()),
+            _ if draft.kind == AttemptKind::Noop => None,
+            _ => world.checker.owner_of(draft.nonce),
+        };
+        let traits = request.as_ref().and_then(|id| world.traits.get(id)).copied().unwrap_or_default();
+        let payload = request.map_or(Payload::Noop, Payload::Request);
+        let signed = world.chain.sign(draft, payload, traits.unminable, traits.reverts);
+        let life = self.workers[owner].life;
+        let Some(account) = &mut self.workers[owner].account else { return };
+        let epoch = account.epoch();
+        if !self.world.strikes(Fault::SignerFails) {
+            account.handle_signed(draft.ticket, signed, self.world.now());
+            return;
+        }
+        let (delay, fails) = (self.world.rng.within(10, 15_000), self.world.rng.chance(500));
+        let reply = Reply::Signed(draft.ticket, (!fails).then_some(signed));
+        self.world.later(delay, Due::Answered(owner, life, epoch, reply));
+    }
+
+    /// A question arrives at some node.
+    pub(super) fn asked(&mut self, owner: usize, life: u64, epoch: u64, question: Question) {
+        let world = &mut self.world;
+        let stale = world.strikes(Fault::StaleBranch);
+        let behind = if world.strikes(Fault::Lagging) { world.rng.within(1, 5) } else { 0 };
+        let node = world.chain.node(behind, stale);
+        let reply = if world.strikes(Fault::NodeBusy) {
+            busy(&question, world.rng.chance(500))
+        } else {
+            match &question {
+                Question::Look => Some(Reply::Look(Some(world.chain.view(node)))),
+                Question::Simulate(id) => Some(self.simulate(id)),
+                Question::Send(nonce, hash) => {
+                    Some(Reply::Sent(*nonce, *hash, world.chain.send(node, *hash)))
+                }
+                Question::Receipts(nonce, hashes) => {
+                    let answers = hashes.iter().map(|hash| (*hash, world.chain.receipt(node, *hash)));
+                    Some(Reply::Receipts(*nonce, answers.collect()))
+                }
+                Question::CheckBlock(number) => Some(Reply::Block(world.chain.check(node, *number))),
+                Question::Identify(nonce) => {
+                    Some(Reply::Identified(*nonce, world.chain.identify(node, *nonce)))
+                }
+            }
+        };
+        self.send_back(owner, life, epoch, &question, reply);
+    }
+
+    fn send_back(&mut self, owner: usize, life: u64, epoch: u64, question: &Question, reply: Option<Reply>) {
+        let world = &mut self.world;
+        if world.strikes(Fault::AnswerLost) {
+            // Sometimes one learns that one has learnt nothing.
+            let Question::Send(nonce, hash) = question else { return };
+            if world.rng.chance(700) {
+                let reply = Reply::Sent(*nonce, *hash, Answer::TimedOut);
+                world.later(8_000, Due::Answered(owner, life, epoch, reply));
+            }
+            return;
+        }
+        let slow = world.strikes(Fault::Slow);
+        let delay = if slow { world.rng.within(1_000, 25_000) } else { world.rng.within(5, 100) };
+        if let Some(reply) = reply {
+            world.later(delay, Due::Answered(owner, life, epoch, reply));
+        }
+    }
+
+    fn simulate(&self, id: &RequestId) -> Reply {
+        let traits = self.world.traits.get(id.as_str()).copied().unwrap_or_default();
+        let simulated = match traits.fails_simulation {
+            true => Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new() },
+            false => Simulated::Gas(traits.gas),
+        };
+        Reply::Simulated(id.clone(), simulated)
+    }
+
+    /// An answer arrives, unless whoever asked has died or lost the account since.
+    pub(super) fn answered(&mut self, owner: usize, life: u64, epoch: u64, reply: Reply) {
+        let worker = &mut self.workers[owner];
+        if worker.life != life {
+            return;
+        }
+        if worker.frozen_until > self.world.now_ms {
+            let wait = worker.frozen_until - self.world.now_ms;
+            self.world.later(wait, Due::Answered(owner, life, epoch, reply));
+            return;
+        }
+        // While a commit waits for its process to wake up, nothing may change under it.
+        let (Some(account), None) = (&mut worker.account, &worker.late) else { return };
+        if account.epoch() != epoch {
+            return;
+        }
+        let now = self.world.now();
+        match reply {
+            Reply::Look(Some(view)) => account.handle_view(view, now),
+            Reply::Look(None) => account.handle_view_failed(now),
+            Reply::Simulated(id, simulated) => account.handle_simulation(&id, simulated, now),
+            Reply::Sent(nonce, hash, answer) => account.handle_sent(nonce, hash, &classify(&answer), now),
+            Reply::Receipts(nonce, answers) => account.handle_receipts(nonce, &answers, now),
+            Reply::Block(check) => account.handle_block(check, now),
+            Reply::Identified(nonce, hash) => account.handle_identified(nonce, hash, now),
+            Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
+            Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
+        }
+        // At once: what was decided on one look at the chain is not to be written under the next.
+        self.commit(owner);
+    }
+}
+
+/// What a node says that does not work, or does not want to.
+fn busy(question: &Question, limited: bool) -> Option<Reply> {
+    match question {
+        Question::Look => Some(Reply::Look(None)),
+        Question::Simulate(id) => Some(Reply::Simulated(id.clone(), Simulated::Error)),
+        Question::Send(nonce, hash) => {
+            let http_status = Some(if limited { 429 } else { 503 });
+            let answer = Answer::Error { http_status, code: None, message: "try again later".into() };
+            Some(Reply::Sent(*nonce, *hash, answer))
+        }
+        Question::Receipts(nonce, hashes) => {
+            let answers = hashes.iter().map(|hash| (*hash, ReceiptAnswer::Error)).collect();
+            Some(Reply::Receipts(*nonce, answers))
+        }
+        Question::CheckBlock(_) => None,
+        Question::Identify(nonce) => Some(Reply::Identified(*nonce, None)),
+    }
+}

@@ -1,0 +1,68 @@
+//! A real Redis server of one's own, on a free port of this machine, with its append-only file in a directory that goes
+//! away afterwards.
+
+use std::{
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// How long a server may take to begin.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// A running server. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct RedisServer {
+    child: Child,
+    port: u16,
+}
+
+impl RedisServer {
+    /// Whether there is a server to start.
+    pub fn is_installed() -> bool {
+        let version = Command::new("redis-server").arg("--version").stdout(Stdio::null()).status();
+        version.is_ok_and(|status| status.success())
+    }
+
+    /// Starts a server on what `directory` holds. `fsync` is its policy: `always`, `everysec`; none for no file at all.
+    pub fn start(directory: &Path, fsync: Option<&str>) -> Self {
+        let deadline = Instant::now() + START_MAX;
+        loop {
+            // Another process may take the port in between; then there is another one.
+            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+            let port = free.local_addr().expect("it has an address").port();
+            drop(free);
+            let mut child = Command::new("redis-server")
+                .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
+                .arg(directory)
+                .args(["--appendonly", if fsync.is_some() { "yes" } else { "no" }])
+                .args(["--appendfsync", fsync.unwrap_or("always")])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("redis-server can be started");
+            while child.try_wait().expect("it is our child").is_none() {
+                if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                    return Self { child, port };
+                }
+                assert!(Instant::now() < deadline, "redis-server does not listen");
+                std::thread::yield_now();
+            }
+            assert!(Instant::now() < deadline, "redis-server does not start");
+        }
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+}
+
+impl Drop for RedisServer {
+    fn drop(&mut self) {
+        // SIGKILL, so that every end of a server is also a test of its durability.
+        let _gone = self.child.kill();
+        let _reaped = self.child.wait();
+    }
+}
