@@ -19,7 +19,7 @@
 //! * **Signatures are recovered here**, on the threads that read requests; those of a batch in parallel.
 //! * **Errors** ([`Error`]) have the codes and words of go-ethereum, always with HTTP status 200. What is malformed below
 //!   JSON-RPC has an HTTP status of its own (413, 415, 429, ..); nothing that a client sends leads to 500.
-//! * **Work that takes its time** (calls, estimates, logs) runs on threads of its own, a few at once, with limits of gas
+//! * **Work that takes its time** (calls, estimates, simulations, traces, logs) runs on threads of its own, a few at once, with limits of gas
 //!   and time; what comes beyond waits, and beyond that is refused.
 //!
 //! # Limits

@@ -194,3 +194,64 @@ impl PoolIndex {
         self.blocks.lock().map.get(block).copied().unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{SignableTransaction, TxEnvelope, TxLegacy, transaction::Recovered};
+    use alloy_primitives::Signature;
+
+    fn tx(nonce: u64) -> Transaction {
+        let signed = TxLegacy { nonce, ..TxLegacy::default() }.into_signed(Signature::test_signature());
+        Transaction::new(Recovered::new_unchecked(TxEnvelope::from(signed), Address::repeat_byte(1)))
+    }
+
+    #[test]
+    fn a_transaction_is_known_until_it_is_final_or_has_ended() {
+        let (index, sender) = (PoolIndex::default(), Address::repeat_byte(1));
+        let (first, second) = (tx(0), tx(1));
+        let at = Time::from_millis;
+        index.insert(first.clone(), at(1), true);
+        index.insert(second.clone(), at(1), false);
+        index.note(&[Event::Promoted { hash: second.hash(), sender }], at(2));
+        assert!(index.get(&second.hash()).unwrap().pending);
+        index.note(&[Event::Returned { hash: second.hash(), sender, attempts: 2 }], at(3));
+        let pooled = index.get(&second.hash()).unwrap();
+        assert_eq!((pooled.attempts, pooled.since), (2, at(3)));
+        let block = BlockId::new(1, B256::repeat_byte(7));
+        index.note(
+            &[Event::Final { hash: first.hash(), block }, Event::Evicted { hash: second.hash(), sender }],
+            at(4),
+        );
+        assert!(index.get(&first.hash()).is_none() && index.get(&second.hash()).is_none());
+        assert_eq!(index.ended(&second.hash()), Some((Reason::Evicted, at(4))));
+        assert_eq!(index.ended(&first.hash()), None, "it is final");
+        index.set_next_nonce(sender, Some(2));
+        assert_eq!(index.next_nonce(&sender), Some(2));
+        index.set_next_nonce(sender, None);
+        assert_eq!(index.next_nonce(&sender), None);
+    }
+
+    #[test]
+    fn the_first_time_of_each_step_counts() {
+        let index = PoolIndex::default();
+        let block = BlockId::new(1, B256::repeat_byte(7));
+        let at = Time::from_millis;
+        index.note(&[Event::Sealed { block, transactions: 0 }], at(1));
+        index.note(&[Event::Submitted { block, version: 1, core: 0 }], at(2));
+        index.note(&[Event::Submitted { block, version: 2, core: 1 }], at(3));
+        let times = index.times(&block.hash);
+        assert_eq!((times.sealed, times.submitted, times.finalized), (Some(at(1)), Some(at(2)), None));
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let mut kept = Kept::new(2);
+        for number in 0..5 {
+            kept.put(B256::with_last_byte(number), number);
+        }
+        kept.put(B256::with_last_byte(4), 9);
+        assert_eq!((kept.map.len(), kept.order.len()), (2, 2));
+        assert_eq!(kept.map.get(&B256::with_last_byte(4)), Some(&9));
+    }
+}

@@ -196,6 +196,7 @@ impl World {
 
     /// Calls a method; the result if there is one, else the error. A result that the specification does not allow is a
     /// failed test.
+    #[allow(clippy::needless_pass_by_value, reason = "a test writes its parameters where it calls")]
     pub fn call(&self, method: &str, params: Value) -> Result<Value, Value> {
         let request = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
         let answer = self.post(&request);

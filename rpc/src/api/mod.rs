@@ -23,6 +23,8 @@ mod txpool;
 
 pub(crate) use filters::Filters;
 pub(crate) use logs::LogRequest;
+#[cfg(test)]
+pub(crate) use logs::may_match;
 pub use reply::Json;
 pub(crate) use reply::reply;
 pub(crate) use send::SEND;

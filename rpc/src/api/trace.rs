@@ -127,7 +127,7 @@ fn trace_call(api: &Api, params: &Params) -> Result<Json, Error> {
     }
     let tx = request.environment(api.call_gas(&request), nonce, api.chain.chain_id);
     let traced = Traced { number: header.number, ..Traced::default() };
-    let (trace, _) = tracer.trace_env(tx, traced, &options)?;
+    let (trace, _) = tracer.trace_env(&tx, traced, &options)?;
     api.reply(&trace)
 }
 

@@ -110,3 +110,67 @@ impl Archive for MemoryArchive {
         Ok(self.0.read().blocks.get(&number).and_then(|(_, foreign)| foreign.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{
+        Header, Receipt, ReceiptEnvelope, SignableTransaction, TxEnvelope, TxLegacy, transaction::Recovered,
+    };
+    use alloy_primitives::{Address, Bytes, Log, Signature};
+    use proptest::prelude::*;
+    use types::{SealedBlock, Transaction};
+
+    fn block(number: u64, logs: Vec<Log>) -> ReceiptedBlock {
+        let signed =
+            TxLegacy { nonce: number, ..TxLegacy::default() }.into_signed(Signature::test_signature());
+        let tx = Transaction::new(Recovered::new_unchecked(TxEnvelope::from(signed), Address::ZERO));
+        let receipt = Receipt { logs, ..Receipt::default() }.with_bloom();
+        let header = Header { number, logs_bloom: receipt.logs_bloom, ..Header::default() };
+        ReceiptedBlock {
+            block: SealedBlock::new(header, vec![tx]),
+            receipts: [ReceiptEnvelope::Legacy(receipt)].into(),
+        }
+    }
+
+    fn log() -> impl Strategy<Value = Log> {
+        (0..4_u8, prop::collection::vec(0..3_u8, 0..4)).prop_map(|(address, topics)| {
+            let topics = topics.into_iter().map(B256::with_last_byte).collect();
+            Log::new_unchecked(Address::with_last_byte(address), topics, Bytes::new())
+        })
+    }
+
+    fn filter() -> impl Strategy<Value = LogFilter> {
+        let topics = prop::collection::vec(prop::collection::vec(0..3_u8, 0..3), 0..4);
+        (prop::collection::vec(0..4_u8, 0..3), topics).prop_map(|(addresses, topics)| LogFilter {
+            addresses: addresses.into_iter().map(Address::with_last_byte).collect(),
+            topics: topics
+                .into_iter()
+                .map(|any| any.into_iter().map(B256::with_last_byte).collect())
+                .collect(),
+        })
+    }
+
+    proptest! {
+        /// The index finds what looking at every log finds, and a bloom never hides any of it.
+        #[test]
+        fn the_index_finds_what_a_scan_finds(
+            blocks in prop::collection::vec(prop::collection::vec(log(), 0..4), 1..20),
+            filter in filter(), from in 0..20_u64, length in 0..20_u64, limit in 0..30_usize,
+        ) {
+            let archive = MemoryArchive::default();
+            let blocks = blocks.into_iter().enumerate().map(|(number, logs)| block(number as u64, logs));
+            let blocks = blocks.collect::<Vec<_>>();
+            blocks.iter().for_each(|block| archive.insert(block.clone(), None));
+            let range = from..=from + length;
+            let wanted = blocks.iter().filter(|block| range.contains(&block.block.id().number));
+            let all = wanted.flat_map(|block| {
+                let logs = matching_logs(block, &filter).collect::<Vec<_>>();
+                assert!(logs.is_empty() || crate::api::may_match(&block.block.header().logs_bloom, &filter));
+                logs
+            });
+            let all = all.take(limit).collect::<Vec<_>>();
+            prop_assert_eq!(archive.logs(range, &filter, limit).unwrap(), all);
+        }
+    }
+}

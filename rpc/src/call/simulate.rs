@@ -184,6 +184,9 @@ impl<'a> Simulation<'a> {
     }
 
     fn block(&mut self, number: u64, time: u64, wanted: SimulatedBlock) -> Result<Simulated, Error> {
+        if Instant::now() >= self.deadline {
+            return Err(error::timeout());
+        }
         let overrides = wanted.block_overrides.unwrap_or_default();
         let header = self.header(number, time, &overrides);
         let rules = self.chain.rules(number, time);

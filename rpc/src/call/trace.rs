@@ -87,7 +87,7 @@ impl Tracer {
         traced: Traced,
         options: &GethDebugTracingOptions,
     ) -> Result<GethTrace, Error> {
-        let (trace, done) = self.trace_env(environment(tx, tx.sender()), traced, options)?;
+        let (trace, done) = self.trace_env(&environment(tx, tx.sender()), traced, options)?;
         self.db.commit(done.state);
         Ok(trace)
     }
@@ -95,7 +95,7 @@ impl Tracer {
     /// Executes whatever it is and traces it; nothing of it stays.
     pub(crate) fn trace_env(
         &mut self,
-        tx: TxEnv,
+        tx: &TxEnv,
         traced: Traced,
         options: &GethDebugTracingOptions,
     ) -> Result<(GethTrace, ResultAndState), Error> {
@@ -104,13 +104,9 @@ impl Tracer {
         let steps = matches!(inspector, DebugInspector::Default(..));
         let memory = options.config.enable_memory.unwrap_or(false);
         let (mut inspector, done) = self.inspect(tx.clone(), inspector, steps, memory)?;
-        let context = TransactionContext {
-            block_hash: traced.block,
-            tx_index: traced.index,
-            tx_hash: traced.hash,
-            ..TransactionContext::default()
-        };
-        let trace = inspector.get_result(Some(context), &tx, &self.env, &done, &mut self.db);
+        let context =
+            TransactionContext { block_hash: traced.block, tx_index: traced.index, tx_hash: traced.hash };
+        let trace = inspector.get_result(Some(context), tx, &self.env, &done, &mut self.db);
         Ok((trace.map_err(Error::internal)?, done))
     }
 

@@ -165,7 +165,7 @@ pub(super) fn api(
 pub(super) fn feed() -> Feed {
     let chain = Builder::new(&[]);
     let block = SealedBlock::new(chain.parent.header.clone(), vec![]);
-    let state = Arc::new(LayerState::new(chain.parent.layer.clone(), chain.codes.clone()));
+    let state = Arc::new(LayerState::new(chain.parent.layer, chain.codes));
     let recent = RecentBlock::new(ReceiptedBlock { block, receipts: [].into() }, state);
     feed_of(vec![recent])
 }

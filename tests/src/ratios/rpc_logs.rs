@@ -29,7 +29,7 @@ pub(super) fn logs() -> f64 {
     let runtime = runtime.expect("a runtime can be built");
     let (archive, last) = archive();
     let chain = Builder::new(&[]);
-    let state = Arc::new(LayerState::new(chain.parent.layer.clone(), chain.codes.clone()));
+    let state = Arc::new(LayerState::new(chain.parent.layer, chain.codes));
     let index = Arc::new(PoolIndex::default());
     let (archive, api) = runtime.block_on(async {
         let archive = Arc::new(archive);

@@ -28,7 +28,7 @@ impl Plain {
     fn encoded(&self) -> Vec<u8> {
         let storage_root = root(&self.leaves());
         let Self { nonce, balance, code_hash, .. } = *self;
-        alloy_rlp::encode(TrieAccount { nonce, balance, storage_root, code_hash, ..TrieAccount::default() })
+        alloy_rlp::encode(TrieAccount { nonce, balance, storage_root, code_hash })
     }
 }
 

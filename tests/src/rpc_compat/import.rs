@@ -8,11 +8,11 @@ use alloy_consensus::{Block, ReceiptEnvelope, TxEnvelope, transaction::SignerRec
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::state::AccountInfo;
 use rpc::{
-    Api, Chain, Config, Feed, Foreign, Health, LayerState, MemoryArchive, Parts, PoolIndex, Pretended, Proof,
-    RecentBlock, Server, Snapshot, Sources, State, StateError, Tags,
+    Api, Chain, Config, Feed, Foreign, Health, LayerState, Limits, MemoryArchive, Parts, PoolIndex,
+    Pretended, Proof, RecentBlock, Server, Snapshot, Sources, State, StateError, Tags,
 };
 use state::CodeSet;
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 use txpool::{Head, Pool};
 use types::{BlockId, ReceiptedBlock, SealedBlock, Transaction};
 
@@ -133,7 +133,9 @@ pub async fn serve(folder: &Path) -> std::io::Result<Server> {
     let pool = Pool::new(pool_config(chain.chain_id), HEAD);
     let driver = Arc::new(PoolDriver::new(pool, index.clone(), feed.clone()));
     let sources = Sources { chain, feed, pool: index, archive, driver, extensions: vec![] };
-    let api = Api::new(Config::default(), sources);
+    // The roots of simulated blocks are those of tries that are made anew each time.
+    let limits = Limits { call_timeout: Duration::from_secs(60), ..Limits::default() };
+    let api = Api::new(Config { limits, ..Config::default() }, sources);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     Server::start(listener, api, None)
 }

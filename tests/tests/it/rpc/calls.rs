@@ -69,13 +69,16 @@ fn failed_calls_say_why() {
 #[test]
 fn an_estimate_is_enough_and_not_much_more() {
     let mut world = world();
-    let mut nonce = 0;
-    for (to, input) in [
+    for (nonce, (to, input)) in [
         (Some(Address::repeat_byte(0x22)), Bytes::new()),
         (Some(COUNTER), Bytes::new()),
         (Some(LOGGER), Bytes::from_static(&[9; 100])),
         (None, contracts::deploy(contracts::COUNT)),
-    ] {
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let nonce = nonce as u64;
         let request = json!({ "from": alice().address(), "to": to, "input": input });
         let estimate = world.ok("eth_estimateGas", json!([request]));
         let gas = u64::from_str_radix(&estimate.as_str().unwrap()[2..], 16).unwrap();
@@ -83,13 +86,78 @@ fn an_estimate_is_enough_and_not_much_more() {
             Some(to) => Call { input, gas_limit: gas, ..Call::to(to, nonce) },
             None => Call { gas_limit: gas, ..Call::create(input, nonce) },
         };
-        nonce += 1;
         world.seal(&[alice().eip1559(call)]);
         let receipt = &world.latest().block.receipts[0];
         assert!(receipt.status(), "{gas} is enough");
         let used = receipt.cumulative_gas_used();
         assert!(gas <= used * 12 / 10, "{gas} for {used}");
     }
+}
+
+/// Under the same conditions a simulated block comes to the same state, receipts and gas as a real one.
+#[test]
+fn a_simulated_block_is_like_a_real_one() {
+    let mut world = world();
+    world.seal(&[transfer(0), alice().eip1559(Call { gas_limit: 100_000, ..Call::to(COUNTER, 1) })]);
+    let real = world.ok("eth_getBlockByNumber", json!(["latest", true]));
+    let calls = real["transactions"].as_array().unwrap().iter().map(|tx| {
+        let fields = ["from", "to", "value", "input", "gas", "nonce", "maxFeePerGas", "maxPriorityFeePerGas"];
+        fields
+            .iter()
+            .map(|field| ((*field).to_owned(), tx[*field].clone()))
+            .collect::<serde_json::Map<_, _>>()
+    });
+    let conditions = json!({
+        "time": real["timestamp"], "feeRecipient": real["miner"], "prevRandao": real["mixHash"],
+        "gasLimit": real["gasLimit"], "baseFeePerGas": real["baseFeePerGas"],
+    });
+    let block = json!({ "blockOverrides": conditions, "calls": calls.collect::<Vec<_>>() });
+    let simulated =
+        world.ok("eth_simulateV1", json!([{ "blockStateCalls": [block], "validation": true }, "0x0"]));
+    for field in ["stateRoot", "receiptsRoot", "gasUsed", "logsBloom", "parentHash", "number"] {
+        assert_eq!(simulated[0][field], real[field], "{field}");
+    }
+    assert_eq!(simulated[0]["calls"][1]["status"], "0x1");
+    for (code, wrong) in [
+        (-38020, json!([{ "blockOverrides": { "number": "0x1" } }])),
+        (-38021, json!([{ "blockOverrides": { "time": "0x0" } }])),
+        (-38026, json!([{ "blockOverrides": { "number": "0xffffffffffffffffff" } }])),
+        (-38014, json!([{ "calls": [{ "from": Address::repeat_byte(9), "to": LOGGER, "value": "0x1" }] }])),
+    ] {
+        let error = world.error("eth_simulateV1", json!([{ "blockStateCalls": wrong }]));
+        assert_eq!(error["code"], code, "{error}");
+    }
+}
+
+#[test]
+fn traces_show_how_it_was_executed() {
+    let mut world = world();
+    let counted = alice().eip1559(Call { gas_limit: 100_000, ..Call::to(COUNTER, 1) });
+    world.seal(&[transfer(0), counted.clone()]);
+    let trace = |options: Value| world.ok("debug_traceTransaction", json!([counted.hash(), options]));
+    let steps = trace(json!({}));
+    let names = steps["structLogs"].as_array().unwrap().iter().map(|step| step["op"].as_str().unwrap());
+    assert_eq!(names.collect::<Vec<_>>(), ["PUSH0", "SLOAD", "PUSH1", "ADD", "PUSH0", "SSTORE", "STOP"]);
+    let raw = |method: &str, params: Value| {
+        let answer = world.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
+        serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].clone()
+    };
+    let calls = raw("debug_traceTransaction", json!([counted.hash(), { "tracer": "callTracer" }]));
+    assert_eq!((&calls["type"], &calls["to"]), (&json!("CALL"), &json!(COUNTER)));
+    let before = raw("debug_traceTransaction", json!([counted.hash(), { "tracer": "prestateTracer" }]));
+    assert_eq!(before[format!("{:#x}", alice().address())]["nonce"], 1);
+    for tracer in ["4byteTracer", "flatCallTracer"] {
+        assert!(!raw("debug_traceTransaction", json!([counted.hash(), { "tracer": tracer }])).is_null());
+    }
+    assert_eq!(world.ok("debug_traceBlockByNumber", json!(["latest"])).as_array().unwrap().len(), 2);
+    assert_eq!(world.ok("trace_block", json!(["latest"])).as_array().unwrap().len(), 2);
+    assert_eq!(world.ok("trace_transaction", json!([counted.hash()]))[0]["action"]["to"], json!(COUNTER));
+    let pretended = json!([{ "to": COUNTER }, "latest", { "tracer": "callTracer" }]);
+    assert_eq!(raw("debug_traceCall", pretended)["to"], json!(COUNTER));
+    let unknown = json!([counted.hash(), { "tracer": "{step: function() {}}" }]);
+    assert_eq!(world.error("debug_traceTransaction", unknown)["code"], -32602);
+    let spin = world.error("debug_traceCall", json!([{ "to": SPINNER }, "latest", {}]));
+    assert!([-32003, -32002].contains(&spin["code"].as_i64().unwrap()), "{spin}");
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl<'a> Socket<'a> {
         self.world.runtime.block_on(self.stream.send(Message::text(text))).unwrap();
     }
 
+    #[allow(clippy::needless_pass_by_value, reason = "a test writes its parameters where it calls")]
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.send(&json!({ "jsonrpc": "2.0", "id": 5, "method": method, "params": params }).to_string());
         loop {
