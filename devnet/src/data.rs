@@ -143,6 +143,11 @@ impl Data {
         }
     }
 
+    /// Whether segments are kept.
+    pub fn has_segments(&self, root: &SegmentRoot) -> bool {
+        self.segments.contains_key(root)
+    }
+
     /// A segment with its proof.
     pub fn segment(&self, root: &SegmentRoot, index: u16) -> Option<jam::bundle::Import> {
         let exported = self.segments.get(root)?;

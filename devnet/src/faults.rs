@@ -19,6 +19,8 @@ pub enum SubmissionFault {
     Dropped,
     /// They are looked at only after this long.
     Delayed(Duration),
+    /// They arrive twice at once.
+    Doubled,
     /// They are refused, whatever they are.
     Refused,
     /// They are taken, and nothing happens.

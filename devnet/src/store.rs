@@ -24,7 +24,10 @@ const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 const FINAL: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("final");
 /// Blocks above the finalized one, by hash.
 const BLOCKS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("blocks");
-const SEGMENTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("segments");
+/// Exported segments behind their root, by the order in which they came.
+const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
+/// Packages whose segments are kept; the oldest go.
+const EXPORTS_MAX: u64 = 4096;
 
 const CHAIN: &str = "chain";
 const STATE: &str = "state";
@@ -167,12 +170,16 @@ impl Store {
     /// Writes exported segments.
     pub fn put_segments(&self, segments: &[Bytes]) -> Result<(), StoreError> {
         let root = SegmentTree::new(segments).root();
-        let bytes = segments.concat();
+        let bytes = [root.to_vec(), segments.concat()].concat();
         self.run(|| {
             let mut write = self.db.begin_write().map_err(boxed)?;
             write.set_durability(Durability::None).map_err(boxed)?;
             let mut table = write.open_table(SEGMENTS).map_err(boxed)?;
-            table.insert(root.as_slice(), &bytes[..]).map_err(boxed)?;
+            let next = table.last().map_err(boxed)?.map_or(0, |(newest, _)| newest.value() + 1);
+            table.insert(next, &bytes[..]).map_err(boxed)?;
+            if let Some(oldest) = next.checked_sub(EXPORTS_MAX) {
+                table.remove(oldest).map_err(boxed)?;
+            }
             drop(table);
             write.commit().map_err(boxed)
         })
@@ -189,18 +196,20 @@ impl Store {
             let read = self.db.begin_read().map_err(boxed)?;
             let table = read.open_table(SEGMENTS).map_err(boxed)?;
             let entries = table.iter().map_err(boxed)?.map(|entry| {
-                let (root, bytes) = entry.map_err(boxed)?;
-                Ok((Hash::from_slice(root.value()), Bytes::copy_from_slice(bytes.value())))
+                let (place, bytes) = entry.map_err(boxed)?;
+                Ok((place.value(), Bytes::copy_from_slice(bytes.value())))
             });
             entries.collect::<Outcome<Vec<_>>>()
         })?;
         all.into_iter()
-            .map(|(root, bytes)| {
+            .map(|(place, bytes)| {
+                let root = Hash::from_slice(bytes.get(..32).unwrap_or(&[0; 32]));
+                let bytes = bytes.slice(bytes.len().min(32)..);
                 let count = bytes.len() / SEGMENT_BYTES;
                 let cut = |i: usize| bytes.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES);
                 let segments = (0..count).map(cut).collect::<Vec<_>>();
                 let whole = SegmentTree::new(&segments).root().0 == root;
-                if whole { Ok(segments) } else { Err(self.damaged(format!("segments {root}"))) }
+                if whole { Ok(segments) } else { Err(self.damaged(format!("segments {place}"))) }
             })
             .collect()
     }
@@ -214,10 +223,11 @@ impl Store {
         };
         let (start_hash, start_height) = (start.hash, start.height);
         let mut tree = Tree::new(rules, limits, start);
-        if start_hash != spec.genesis_hash() {
+        let finalized = self.finalized(&rules)?;
+        if start_hash != spec.genesis_hash() && finalized.first().is_some_and(|(height, _)| *height == 1) {
             tree.remember(0, Arc::new(spec.genesis_block()));
         }
-        for (height, block) in self.finalized(&rules)? {
+        for (height, block) in finalized {
             if height < start_height {
                 tree.remember(height, Arc::new(block));
             }

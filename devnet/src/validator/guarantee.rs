@@ -71,10 +71,11 @@ impl Inner {
             // The runtime is going away.
             Err(_) => return Err(PackageRefusal::Behind),
         };
-        if let Some(store) = &self.store {
+        let mut core = self.core.lock();
+        let is_new = !exports.is_empty() && !core.data.has_segments(&report.spec.exports_root);
+        if let Some(store) = self.store.as_ref().filter(|_| is_new) {
             self.note_disk(store.put_segments(&exports));
         }
-        let mut core = self.core.lock();
         core.data.hold_all(shards);
         core.data.keep_segments(exports);
         Ok(report)

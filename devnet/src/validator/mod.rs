@@ -33,7 +33,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{Arc, OnceLock},
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 use tokio::{
     sync::{Semaphore, broadcast, watch},
@@ -45,6 +45,9 @@ use types::Time;
 const EVALUATIONS_MAX: usize = 2;
 /// Events that wait for a slow watcher; older ones are lost to it.
 const EVENTS_MAX: usize = 4096;
+/// How long a validator that stops waits for what it has in the works.
+const FAREWELL_ATTEMPTS: u32 = 500;
+const FAREWELL_PAUSE: Duration = Duration::from_millis(10);
 /// The shortest slot that validators keep up with.
 pub const SLOT_MS_MIN: u64 = 100;
 
@@ -249,19 +252,26 @@ impl Validator {
         read(&self.inner.core.lock().tree)
     }
 
-    /// Stops: nothing is sent any more, what was written is on disk.
-    pub async fn shutdown(mut self) {
-        self.inner.closing.send_replace(true);
-        if let Some(slots) = self.slots.take() {
+    /// Stops: nothing is sent any more, what was written is on disk, and the files are free again.
+    pub async fn shutdown(self) {
+        let Self { inner, endpoint, peers, slots } = self;
+        inner.closing.send_replace(true);
+        if let Some(slots) = slots {
             slots.abort();
             let _ = slots.await;
         }
-        self.peers = None;
-        self.endpoint.shutdown().await;
-        if let Some(store) = &self.inner.store
-            && let Err(error) = store.flush()
-        {
-            self.inner.tell(Deed::Disk(error.to_string()));
+        drop(peers);
+        endpoint.shutdown().await;
+        drop(endpoint);
+        if let Some(store) = &inner.store {
+            inner.note_disk(store.flush());
+        }
+        // A package may still be in the works.
+        for _ in 0..FAREWELL_ATTEMPTS {
+            if Arc::strong_count(&inner) == 1 {
+                return;
+            }
+            tokio::time::sleep(FAREWELL_PAUSE).await;
         }
     }
 }

@@ -28,6 +28,13 @@ impl Server {
         if *inner.closing.borrow() || inner.is_parted(&caller.key) { Err(Refusal::Busy) } else { Ok(inner) }
     }
 
+    /// The validator, if the caller is one too: only validators have blocks that are worth fetching.
+    fn told_by_validator(&self, caller: &Caller) -> Result<Arc<Inner>, Refusal> {
+        let inner = self.heard(caller)?;
+        let is_validator = inner.core.lock().tree.is_validator(&caller.key);
+        if is_validator { Ok(inner) } else { Err(Refusal::Invalid) }
+    }
+
     async fn submitted(&self, caller: &Caller, core: u16, bundle: Bundle) -> Result<(), Refusal> {
         let inner = self.heard(caller)?;
         match inner.faults.submission(inner.index) {
@@ -35,6 +42,9 @@ impl Server {
             Some(SubmissionFault::Dropped) => std::future::pending().await,
             Some(SubmissionFault::Delayed(by)) => tokio::time::sleep(by).await,
             Some(SubmissionFault::Silent) => return Ok(()),
+            Some(SubmissionFault::Doubled) => {
+                tokio::spawn(Arc::clone(&inner).take(core, bundle.clone()));
+            }
             Some(SubmissionFault::Refused) => {
                 inner.refuse(bundle.package.hash(), &PackageRefusal::OnDemand);
                 return Err(PackageRefusal::OnDemand.code());
@@ -62,7 +72,7 @@ impl Service for Server {
     }
 
     async fn greeted(&self, caller: &Caller, handshake: Handshake) {
-        let Ok(inner) = self.heard(caller) else { return };
+        let Ok(inner) = self.told_by_validator(caller) else { return };
         for leaf in handshake.leaves {
             inner.sync(caller.key, leaf.hash, false).await;
         }
@@ -70,7 +80,7 @@ impl Service for Server {
     }
 
     async fn announced(&self, caller: &Caller, announcement: Announcement) {
-        let Ok(inner) = self.heard(caller) else { return };
+        let Ok(inner) = self.told_by_validator(caller) else { return };
         let alone = inner.core.lock().tree.contains(announcement.header.parent);
         inner.sync(caller.key, announcement.header.hash(), alone).await;
         inner.hear_word(caller.key, announcement.finalized.hash);
@@ -118,10 +128,7 @@ impl Service for Server {
     }
 
     async fn share(&self, caller: &Caller, bundle: SharedBundle) -> Result<SharedReport, Refusal> {
-        let inner = self.heard(caller)?;
-        if !inner.core.lock().tree.is_validator(&caller.key) {
-            return Err(Refusal::Invalid);
-        }
+        let inner = self.told_by_validator(caller)?;
         inner.second(bundle).await.map_err(|why| why.code())
     }
 

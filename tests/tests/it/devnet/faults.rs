@@ -49,6 +49,16 @@ async fn submissions_are_delayed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn submissions_arrive_twice() {
+    let mut network = Network::start(SLOT_MS).await;
+    network.devnet.faults().submissions(Some(SubmissionFault::Doubled));
+    let number = network.seal(1000);
+    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.devnet.faults().clear();
+    network.heals().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slots_are_skipped() {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.skip_slots(5);
