@@ -100,9 +100,15 @@ impl Simulation {
         self.read_inbox(owner);
         self.step(owner);
         self.workers[owner].ticks += 1;
-        if self.workers[owner].ticks.is_multiple_of(3) {
+        if self.workers[owner].ticks.is_multiple_of(3) && self.is_awake(owner) {
             self.deliver(owner);
         }
+    }
+
+    /// Whether somebody can ask an owner for something: it has the account, and no commit is under way.
+    pub(super) fn is_ready(&self, owner: usize) -> bool {
+        let worker = &self.workers[owner];
+        self.is_awake(owner) && worker.account.is_some() && worker.late.is_none()
     }
 
     pub(super) fn is_awake(&self, owner: usize) -> bool {
