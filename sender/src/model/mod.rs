@@ -29,7 +29,8 @@ mod view;
 
 pub use accept::{AcceptError, Decision, NewRequest};
 pub use account::{
-    Account, Action, CancelAnswer, Health, LoadError, NonceHealth, OperationError, RawSubmission, Rows,
+    Account, Action, CancelAnswer, CommitError, Health, LoadError, NonceHealth, OperationError,
+    RawSubmission, Rows,
 };
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;

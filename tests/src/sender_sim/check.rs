@@ -1,11 +1,11 @@
 //! The one who sees everything: a mirror of what is durable, what left, and what the chain knows, and every invariant.
 
 use super::chain::{Chain, Payload};
-use alloy_primitives::{B256, U256};
+use alloy_primitives::B256;
 use sender::{
     model::{
-        Account, AccountId, Attempt, AttemptKind, Authority, Commit, Config, Event, EventKind, Place,
-        Request, RequestId, Slot, State, Subject, Write, key,
+        Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, Place, Request, RequestId,
+        Slot, State, Subject, Write, key,
     },
     store::Lease,
 };
@@ -13,14 +13,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
-use types::{Duration, Time};
+use types::Time;
 
 /// What is durable, decoded.
 #[derive(Debug, Default)]
-struct Mirror {
-    row: serde_json::Value,
-    places: BTreeMap<u64, Place>,
-    requests: BTreeMap<RequestId, Request>,
+pub(super) struct Mirror {
+    pub row: serde_json::Value,
+    pub places: BTreeMap<u64, Place>,
+    pub requests: BTreeMap<RequestId, Request>,
     events: BTreeMap<Subject, u32>,
     dead: BTreeSet<String>,
 }
@@ -28,13 +28,13 @@ struct Mirror {
 /// Checks everything.
 #[derive(Debug)]
 pub(super) struct Checker {
-    config: Arc<Config>,
+    pub config: Arc<Config>,
     id: AccountId,
-    mirror: Mirror,
+    pub mirror: Mirror,
     /// Who was told that its request was accepted.
     told: BTreeSet<RequestId>,
     /// Bytes that left, with their nonce.
-    sent: BTreeMap<B256, u64>,
+    pub sent: BTreeMap<B256, u64>,
     /// Every attempt that ever was durable, by nonce, with its owner.
     bound: BTreeMap<u64, BTreeMap<B256, Option<RequestId>>>,
     epoch: u64,
@@ -64,7 +64,7 @@ impl Checker {
         }
     }
 
-    fn wrong(&mut self, what: impl Into<String>) {
+    pub(super) fn wrong(&mut self, what: impl Into<String>) {
         self.violations.push(what.into());
     }
 
@@ -285,100 +285,6 @@ impl Checker {
         fresh
     }
 
-    fn check_replacement(&mut self, nonce: u64, last: &Attempt, next: &Attempt) {
-        if !next.fees.may_replace(&last.fees) {
-            self.wrong(format!("F1: nonce {nonce}: {:?} cannot replace {:?}", next.fees, last.fees));
-        }
-        let interval = Duration::from_millis(self.config.replacement_interval_ms);
-        if next.bound_at.since(last.bound_at) < interval {
-            self.wrong(format!("F3: nonce {nonce} was replaced too soon"));
-        }
-    }
-
-    fn check_cap(&mut self, nonce: u64, slot: &Slot, attempt: &Attempt) {
-        let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
-        let own = request.and_then(|request| request.intent.fee_cap).map_or(u128::MAX, |cap| cap.0);
-        let cap = if attempt.kind == AttemptKind::Noop { u128::MAX } else { own }.min(self.config.fee_cap);
-        if attempt.fees.max_fee_per_gas > cap || slot.attempts.len() > self.config.bumps_max + 2 {
-            self.wrong(format!("F2: nonce {nonce} offers {:?}, the cap is {cap}", attempt.fees));
-        }
-    }
-
-    /// Each nonce of the range has one place, and each side of a binding knows the other.
-    fn check_book(&mut self) {
-        let number = |name: &str| self.mirror.row.get(name).and_then(serde_json::Value::as_u64);
-        let (Some(base), Some(next)) = (number("base"), number("next")) else { return };
-        if !self.mirror.places.keys().copied().eq(base..next) {
-            self.wrong(format!("N3: the places are not {base}..{next}"));
-        }
-        for (nonce, slot) in
-            self.mirror.places.iter().filter_map(|(nonce, place)| Some((nonce, place.slot()?)))
-        {
-            let Some(owner) = &slot.owner else { continue };
-            let state = self.mirror.requests.get(owner).map(|request| &request.state);
-            if state.and_then(State::nonce) != Some(*nonce) {
-                let what = format!("N3: nonce {nonce} is bound to {owner}, which is {state:?}");
-                return self.wrong(what);
-            }
-        }
-    }
-
-    /// What is promised can be paid, and no more is in flight than may be, whenever something was added.
-    fn check_promises(&mut self, account: &Account, fresh: &[Attempt]) {
-        let Some((view, _)) = account.view().filter(|_| !fresh.is_empty()) else { return };
-        let final_count = self.mirror.row.get("finalCount").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let count = view.latest_count.max(final_count);
-        let open = || self.mirror.places.range(count..);
-        let cost = open().filter_map(|(_, place)| place.slot()).map(Slot::cost);
-        let cost = cost.fold(U256::ZERO, U256::saturating_add);
-        let owned = |place: &Place| match place {
-            Place::Bound(slot) => slot.owner.is_some(),
-            Place::Leased(_) => true,
-            _ => false,
-        };
-        let in_flight = open().filter(|(_, place)| owned(place)).count();
-        let next = self.mirror.row.get("next").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        let top = next.checked_sub(1).and_then(|top| Some((top, self.mirror.places.get(&top)?)));
-        let loose = matches!(top, Some((top, Place::Free { .. })) if top >= count);
-        if cost > view.balance {
-            self.wrong(format!("F4: {cost} is promised, {} is there", view.balance));
-        }
-        let payload = fresh.iter().any(|attempt| attempt.kind == AttemptKind::Payload);
-        if payload && fresh.iter().any(|a| !self.sent.contains_key(&a.hash)) && self.grew(fresh, in_flight) {
-            self.wrong(format!("N6: {in_flight} are in flight"));
-        }
-        if next < view.latest_count || loose {
-            self.wrong(format!("N5: next is {next}, the chain's count {}", view.latest_count));
-        }
-    }
-
-    /// Whether a first attempt was added beyond the limit. A count that fell back makes more of the old ones open.
-    fn grew(&self, fresh: &[Attempt], in_flight: usize) -> bool {
-        let slots = self.mirror.places.values().filter_map(Place::slot);
-        let first = |slot: &Slot| fresh.iter().any(|attempt| slot.attempts[0].hash == attempt.hash);
-        let ours = |slot: &Slot| {
-            let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
-            request.is_some_and(|request| !request.raw)
-        };
-        let added = slots.filter(|slot| ours(slot) && first(slot)).count();
-        added > 0 && in_flight > self.config.in_flight_limit()
-    }
-
-    /// Nobody is bound before one who was accepted earlier, is not held, and is known to the owner.
-    fn check_order(&mut self, id: &RequestId, account: &Account) {
-        let Some(request) = self.mirror.requests.get(id).filter(|request| !request.raw) else { return };
-        let place = (request.accepted_at, &request.id);
-        let waits = |other: &&Request| {
-            other.state == State::Accepted { held: None }
-                && (other.accepted_at, &other.id) < place
-                && account.request(&other.id).is_some()
-        };
-        if let Some(earlier) = self.mirror.requests.values().find(waits) {
-            let what = format!("R5: {id} was bound before {}", earlier.id);
-            self.wrong(what);
-        }
-    }
-
     /// A new block: no payload twice, and none that was said to be over.
     pub(super) fn on_block(&mut self, chain: &Chain) {
         let mut seen = BTreeSet::new();
@@ -398,16 +304,6 @@ impl Checker {
                 }
             }
             self.seen_final += 1;
-        }
-    }
-
-    /// Long after faults have healed no gap is older than it may be.
-    pub(super) fn check_gaps(&mut self, chain: &Chain, now: Time, slack_ms: u64) {
-        let limit = Duration::from_millis(self.config.gap_grace_ms + slack_ms);
-        let old = |place: &Place| matches!(place, Place::Free { since } if now.since(*since) > limit);
-        if let Some((nonce, _)) = self.mirror.places.range(chain.count()..).find(|(_, place)| old(place)) {
-            let what = format!("N4: nonce {nonce} is a gap for too long");
-            self.wrong(what);
         }
     }
 

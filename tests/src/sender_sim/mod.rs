@@ -9,8 +9,10 @@ mod chain;
 mod check;
 mod faults;
 pub mod report;
+mod rules;
 mod users;
 mod webhooks;
+mod wire;
 mod worker;
 mod world;
 

@@ -203,8 +203,7 @@ impl Simulation {
     }
 
     fn some_owner(&self) -> Option<usize> {
-        let ready = |owner: &usize| self.is_awake(*owner) && self.workers[*owner].account.is_some();
-        (0..self.workers.len()).find(ready)
+        (0..self.workers.len()).find(|owner| self.is_ready(*owner))
     }
 
     /// An outside signer asks for a nonce, and has it when the loan is durable.

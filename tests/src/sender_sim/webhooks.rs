@@ -49,7 +49,7 @@ impl Simulation {
         let deliveries: Vec<Delivery> =
             rows.iter().filter_map(|(_, row)| serde_json::from_slice(row).ok()).collect();
         let due: Vec<Delivery> =
-            delivery::due(&deliveries, self.world.now()).into_iter().cloned().take(12).collect();
+            delivery::due(&deliveries, self.world.now()).into_iter().take(12).cloned().collect();
         for delivery in due {
             let fails = self.world.strikes(Fault::ReceiverFails);
             if !fails || self.world.rng.chance(300) {

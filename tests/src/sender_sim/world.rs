@@ -7,7 +7,8 @@ use super::{
     faults::{Fault, Faults},
     users::{Traits, Users},
     webhooks::Receivers,
-    worker::{Question, Reply, Worker},
+    wire::{Question, Reply},
+    worker::Worker,
 };
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
@@ -218,7 +219,7 @@ impl Simulation {
             Due::Tick(owner) => self.tick(owner),
             Due::Block => self.block(),
             Due::Users => self.act_as_user(),
-            Due::Asked(owner, life, epoch, question) => self.asked(owner, life, epoch, question),
+            Due::Asked(owner, life, epoch, question) => self.asked(owner, life, epoch, &question),
             Due::Answered(owner, life, epoch, reply) => self.answered(owner, life, epoch, reply),
             Due::Restart(owner) => self.workers[owner].up = true,
         }

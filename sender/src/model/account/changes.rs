@@ -9,6 +9,17 @@ use alloy_primitives::B256;
 use std::collections::BTreeSet;
 use types::Time;
 
+/// Why there is no commit to make. Drop the account and load it again.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitError {
+    /// The last commit was taken and nobody has said that it was done. What follows would be written on top of nothing.
+    #[error("the last commit is still under way")]
+    UnderWay,
+    /// A row could not be written as text.
+    #[error("a row cannot be encoded: {0}")]
+    Encoding(#[from] serde_json::Error),
+}
+
 /// Rows to be written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
@@ -57,9 +68,12 @@ impl Account {
     /// The commit that makes everything durable that changed; nothing if nothing did.
     ///
     /// When the store has done it, say [`Account::committed`]. If it has not, or nobody knows, drop the account.
-    pub fn take_commit(&mut self) -> Result<Option<Commit>, serde_json::Error> {
+    pub fn take_commit(&mut self) -> Result<Option<Commit>, CommitError> {
         if self.changes.is_empty() {
             return Ok(None);
+        }
+        if self.changes.under_way.is_some() {
+            return Err(CommitError::UnderWay);
         }
         let changes = std::mem::take(&mut self.changes);
         self.row.version += 1;

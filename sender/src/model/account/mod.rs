@@ -33,6 +33,7 @@ use types::Time;
 use watch::{Simulated, Watch};
 
 pub use action::Action;
+pub use changes::CommitError;
 pub use health::{Health, NonceHealth};
 pub use load::{LoadError, Rows};
 pub use operate::{CancelAnswer, OperationError};

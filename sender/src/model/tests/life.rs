@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, id};
 use crate::model::{
-    BlockCheck, CancelAnswer, Config, EventKind, Failure, FeeCap, Head, Held, Inclusion, Intent, Place,
-    ReceiptAnswer, SendClass, Simulation, State, key, retention,
+    BlockCheck, CancelAnswer, CommitError, Config, EventKind, Failure, FeeCap, Head, Held, Inclusion, Intent,
+    Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -121,6 +121,10 @@ fn nothing_leaves_before_it_is_durable() {
     // While the commit is under way it is not durable either.
     let commit = owner.account.take_commit().unwrap().unwrap();
     assert_eq!(owner.account.poll(now), []);
+    // Nor may another be made on top of it.
+    owner.account.pause_sending(true);
+    assert!(matches!(owner.account.take_commit(), Err(CommitError::UnderWay)));
+    owner.account.pause_sending(false);
     owner.store(commit);
     owner.account.committed();
     assert_eq!(owner.account.poll(now).len(), 1);
