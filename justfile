@@ -15,3 +15,8 @@ ratios *ARGS:
 
 sim *ARGS:
     cargo run --release -p tests --bin sim -- {{ARGS}}
+
+# The real node, killed again and again.
+kill *ARGS:
+    cargo build --release -p tests -p node --bins
+    cargo run --release -p tests --bin kill -- {{ARGS}}

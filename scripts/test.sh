@@ -51,7 +51,7 @@ skipped=$(grep -cE '^ *skipped: ' "$log/tests" || true)
 
 # The judges run optimised. They are built together, so that nothing is built twice.
 say "judges"
-cargo build --release --locked --quiet -p tests --bins
+cargo build --release --locked --quiet -p tests -p node --bins
 judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
 if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
@@ -60,6 +60,7 @@ for bug in $(judge sim -- --list-bugs); do
   judge sim -- --seeds 1000 --bug "$bug" >"$log/bug" 2>&1 || { cat "$log/bug"; echo "the mistake $bug was not found"; exit 1; }
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
+judge kill -- --kills 25
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

@@ -3,6 +3,7 @@
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
+//!   kill --kills N         the real node, killed at the worst moments  kill: kills=N accepted=A final=F terminal=T lost=0 duplicated=0
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
@@ -14,6 +15,7 @@ pub mod blocks;
 pub mod devnet;
 pub mod fixtures;
 pub mod http;
+pub mod kill;
 pub mod network;
 pub mod pool_driver;
 pub mod ratios;

@@ -219,7 +219,10 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
         found.as_ref().and_then(|(found, _)| Some(BlockId::new(found.header().number, found.hash()?)));
     let open = snapshot.pending.as_ref();
     let open = open.filter(|pending| pending.transactions.iter().any(|tx| tx.hash() == hash));
-    let ended = api.pool.ended(&hash);
+    let ended = match api.pool.ended(&hash) {
+        None => api.archive.ended(&hash).map_err(Error::internal)?,
+        ended => ended,
+    };
     let status = match (block, open, &pooled, &ended) {
         (Some(block), ..) if block.number <= snapshot.tags.finalized.number => "finalized",
         (Some(block), ..) if block.number <= snapshot.tags.safe.number => "applied",

@@ -8,7 +8,7 @@ use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Log, LogData};
 use std::{fmt, ops::RangeInclusive, sync::Arc};
-use types::{BlockId, ReceiptedBlock};
+use types::{BlockId, Reason, ReceiptedBlock, Time};
 
 /// The store has no answer. What is wrong is its own business; a client is told that the node has a fault.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,11 @@ pub trait Archive: Send + Sync + 'static {
         filter: &LogFilter,
         limit: usize,
     ) -> Result<Vec<LogEntry>, ArchiveError>;
+
+    /// How a transaction ended that did not become final, if that is remembered.
+    fn ended(&self, _hash: &B256) -> Result<Option<(Reason, Time)>, ArchiveError> {
+        Ok(None)
+    }
 
     /// What a block of another chain has that ours do not.
     fn foreign(&self, _number: u64) -> Result<Option<Arc<Foreign>>, ArchiveError> {

@@ -14,7 +14,7 @@ mod faults;
 mod journal;
 mod network;
 mod node;
-mod rng;
+pub(crate) mod rng;
 mod world;
 
 use jam::Hash;

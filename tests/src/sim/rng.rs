@@ -2,18 +2,18 @@
 
 /// SplitMix64.
 #[derive(Clone, Debug)]
-pub(super) struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
     /// Starts from a seed.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Self(seed ^ 0x5eed_5eed_5eed_5eed);
         rng.bits();
         rng
     }
 
     /// The next 64 bits.
-    pub(super) fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,17 +22,17 @@ impl Rng {
     }
 
     /// A number below `end`, which must not be zero.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.bits() % end
     }
 
     /// A number from `from` to `to`.
-    pub(super) fn within(&mut self, from: u64, to: u64) -> u64 {
+    pub(crate) fn within(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
     /// Whether something of this probability (in thousandths) happens.
-    pub(super) fn chance(&mut self, per_mille: u64) -> bool {
+    pub(crate) fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 }
