@@ -23,3 +23,7 @@ sender-sim *ARGS:
 
 sender-store *ARGS:
     cargo run --release -p tests --bin sender-store -- {{ARGS}}
+# The real node, killed again and again.
+kill *ARGS:
+    cargo build --release -p tests -p node --bins
+    cargo run --release -p tests --bin kill -- {{ARGS}}

@@ -64,6 +64,9 @@ judge() {
   "${CARGO_TARGET_DIR:-target}/release/$name" "$@"
 }
 if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; judge rpc-compat; judge rpc-compat -- --dev | tail -n 1; fi
+cargo build --release --locked --quiet -p tests -p node --bins
+judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
+if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20
 judge validator -- straight 11900000 6000
@@ -73,6 +76,7 @@ for bug in $(judge sim -- --list-bugs); do
   judge sim -- --seeds 1000 --bug "$bug" >"$log/bug" 2>&1 || { cat "$log/bug"; echo "the mistake $bug was not found"; exit 1; }
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
+judge kill -- --kills 25
 
 judge sender-sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 for bug in $(judge sender-sim -- --list-bugs); do

@@ -4,6 +4,7 @@
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
 //!   sim --crashes          the node's journal on a disk that stops at every operation   crashes: operations=N …
+//!   kill --kills N         the real node, killed at the worst moments  kill: kills=N accepted=A final=F terminal=T lost=0 duplicated=0
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   sender-sim --seeds N   managed accounts against a chain, a store and owners that fail   sender-sim: seeds=N faults=F violations=V
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
@@ -18,6 +19,7 @@ pub mod devnet;
 pub mod fixtures;
 pub mod http;
 pub mod load;
+pub mod kill;
 pub mod network;
 pub mod pool_driver;
 pub mod ratios;

@@ -1,0 +1,62 @@
+//! `kill [--kills N] [--seed S] [--slot-ms MS] [--bin PATH] | --soak MINUTES`: kills the real node, again and again.
+//!
+//! The binary `pectin` is the one beside this program unless `--bin` names another.
+
+use std::{path::PathBuf, process::ExitCode};
+use tests::kill::{Options, run, soak};
+
+const USAGE: &str = "usage: kill [--kills N] [--soak MINUTES] [--seed S] [--slot-ms MS] [--bin PATH]";
+
+fn arguments() -> Result<(Options, Option<u64>), String> {
+    let beside = std::env::current_exe().map_err(|why| why.to_string())?.with_file_name("pectin");
+    let mut options = Options { binary: beside, kills: 25, seed: 1, slot_ms: 300 };
+    let mut soak = None;
+    let mut given = std::env::args().skip(1);
+    while let Some(flag) = given.next() {
+        let value = given.next().ok_or_else(|| format!("{flag} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|e| format!("{flag}: {e}"));
+        match flag.as_str() {
+            "--kills" => options.kills = number()?,
+            "--soak" => soak = Some(number()?),
+            "--seed" => options.seed = number()?,
+            "--slot-ms" => options.slot_ms = number()?,
+            "--bin" => options.binary = PathBuf::from(&value),
+            _ => return Err(format!("{flag} is not known")),
+        }
+    }
+    if !options.binary.is_file() {
+        return Err(format!(
+            "{} is not there; build it, or name another with --bin",
+            options.binary.display()
+        ));
+    }
+    if options.kills == 0 {
+        return Err("--kills must not be zero".to_owned());
+    }
+    Ok((options, soak))
+}
+
+fn main() -> ExitCode {
+    let (options, minutes) = match arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            eprintln!("kill: {error}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let judged = match minutes {
+        Some(minutes) => soak(&options, minutes),
+        None => run(&options),
+    };
+    match judged {
+        Ok(verdict) => {
+            verdict.findings.problems.iter().for_each(|problem| println!("{problem}"));
+            println!("{verdict}");
+            ExitCode::from(u8::from(!verdict.is_good()))
+        }
+        Err(why) => {
+            println!("no verdict: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What became of everything, once all has settled.
+
+use super::{
+    chain::{Chain, Mined},
+    client::Rpc,
+    ledger::{Entry, Ledger, Said},
+    load::counter,
+    replay::Replay,
+    world::{FEES, FUNDS_WEI, World},
+};
+use crate::devnet::applied_once;
+use alloy_primitives::{Address, B256, U256, map::HashMap};
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Of problems of one kind so many are told.
+const TOLD_MAX: usize = 5;
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    /// Transactions that the node said it has.
+    pub accepted: usize,
+    /// Of those, how many are final,
+    pub finalized: usize,
+    /// ended for a reason that the node gives,
+    pub terminal: usize,
+    /// or are neither.
+    pub lost: usize,
+    /// Transactions that are final more than once.
+    pub duplicated: usize,
+    /// Whatever else is wrong, in sentences.
+    pub problems: Vec<String>,
+}
+
+impl Findings {
+    /// Whether nothing is wrong.
+    pub const fn is_good(&self) -> bool {
+        self.lost == 0 && self.duplicated == 0 && self.problems.is_empty()
+    }
+
+    fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+        if !holds {
+            self.problems.push(problem());
+        }
+    }
+}
+
+/// Looks at everything.
+pub(super) fn check(world: &World, rpc: &mut Rpc, ledger: &Ledger) -> Result<Findings, String> {
+    let chain = Chain::fetch(rpc)?;
+    let mut found = Findings::default();
+    check_links(&chain, world, &mut found);
+    check_validators(&chain, world, &mut found);
+    let replay = check_execution(&chain, world, rpc, &mut found)?;
+    check_transactions(&chain, rpc, ledger, &mut found)?;
+    check_nonces(&chain, &replay, &mut found);
+    Ok(found)
+}
+
+/// One parent chain, from the first block to the final head.
+fn check_links(chain: &Chain, world: &World, found: &mut Findings) {
+    let mut parent = world.setup.genesis.id();
+    for block in &chain.blocks {
+        let id = block.id();
+        let follows = block.header.parent_hash == parent.hash && id.number == parent.number + 1;
+        found.expect(follows, || format!("block {id} does not stand on {parent}"));
+        parent = id;
+    }
+    found.expect(chain.finalized == parent, || {
+        format!("the finalized head is {}, the last block {parent}", chain.finalized)
+    });
+}
+
+/// The validators have applied these blocks, each once, and no others.
+fn check_validators(chain: &Chain, world: &World, found: &mut Findings) {
+    for (index, head) in world.service_heads().into_iter().enumerate() {
+        found.expect(head == Some(chain.finalized), || {
+            format!("validator {index} has the head {head:?}, the node {}", chain.finalized)
+        });
+    }
+    let applied = world.devnet.with_tree(0, |tree| applied_once(tree, &world.setup)).unwrap_or_default();
+    let is_same = applied.keys().copied().eq(chain.blocks.iter().map(Mined::id));
+    found.expect(is_same, || {
+        format!("validators applied {} blocks, the node has {} final ones", applied.len(), chain.blocks.len())
+    });
+    for (block, times) in applied.into_iter().filter(|(_, times)| *times != 1) {
+        found.expect(false, || format!("block {block} was applied {times} times"));
+    }
+}
+
+/// A second execution comes to the same roots, gas, receipts, balances and storage.
+fn check_execution(
+    chain: &Chain,
+    world: &World,
+    rpc: &mut Rpc,
+    found: &mut Findings,
+) -> Result<Replay, String> {
+    let funds = U256::from(FUNDS_WEI);
+    let funded = super::judge::wallets().into_iter().map(|wallet| (wallet.address(), funds));
+    let funded = funded.collect::<BTreeMap<_, _>>();
+    let mut replay = Replay::new(world.setup.service.chain_id, funded.clone());
+    let (mut burned, mut tips, mut counted) = (U256::ZERO, U256::ZERO, 0_u64);
+    for block in &chain.blocks {
+        let outcomes = replay.execute(&block.header, &block.transactions)?;
+        let root = replay.root()?;
+        let (number, header) = (block.header.number, &block.header);
+        found.expect(root == header.state_root, || {
+            format!("the state root of block {number} is {}, executed again {root}", header.state_root)
+        });
+        let gas = outcomes.iter().map(|outcome| outcome.gas_used).sum::<u64>();
+        found.expect(gas == header.gas_used, || {
+            format!("block {number} used {} gas, executed again {gas}", header.gas_used)
+        });
+        burned += U256::from(gas) * U256::from(header.base_fee_per_gas.unwrap_or_default());
+        for (outcome, tx) in outcomes.iter().zip(&block.transactions) {
+            use alloy_consensus::Transaction as _;
+            tips += U256::from(outcome.gas_used) * U256::from(outcome.tip_wei);
+            counted += u64::from(outcome.success && tx.to() == Some(counter()));
+            let receipt = (outcome.success, outcome.gas_used);
+            let told = chain.receipts.get(&outcome.hash);
+            found.expect(told == Some(&receipt), || {
+                format!("the receipt of {} says {told:?}, executed again {receipt:?}", outcome.hash)
+            });
+        }
+    }
+    let sum = replay.accounts().map(|(_, balance, _)| balance).sum::<U256>();
+    let began = funds * U256::from(funded.len());
+    found.expect(sum + burned == began, || format!("{sum} wei are left and {burned} burned of {began}"));
+    check_balances(&replay, rpc, found)?;
+    let fees = replay.accounts().find(|(address, ..)| *address == FEES).map_or(U256::ZERO, |(_, it, _)| it);
+    found.expect(fees == tips, || format!("the fee recipient has {fees} wei, the tips come to {tips}"));
+    let slot = replay.slot(counter(), U256::ZERO);
+    found.expect(slot == U256::from(counted), || format!("{counted} calls were counted as {slot}"));
+    Ok(replay)
+}
+
+/// What the node says of every account is what a second execution gives.
+fn check_balances(replay: &Replay, rpc: &mut Rpc, found: &mut Findings) -> Result<(), String> {
+    let accounts = replay.accounts().collect::<Vec<_>>();
+    let calls = accounts.iter().flat_map(|(address, ..)| {
+        let params = json!([address, "finalized"]);
+        [("eth_getBalance", params.clone()), ("eth_getTransactionCount", params)]
+    });
+    let answers = rpc.batch(&calls.collect::<Vec<_>>()).ok_or("there is no node any more")?;
+    for ((address, balance, nonce), told) in accounts.iter().zip(answers.as_chunks::<2>().0) {
+        let expected = [format!("{balance:#x}"), format!("{nonce:#x}")];
+        let is_same = told.iter().zip(&expected).all(|(told, is)| told.as_ref().is_ok_and(|told| told == is));
+        found.expect(is_same, || format!("account {address} has {expected:?}, the node says {told:?}"));
+    }
+    Ok(())
+}
+
+/// Each accepted transaction is final once, or ended for a reason. Nothing else is final.
+fn check_transactions(
+    chain: &Chain,
+    rpc: &mut Rpc,
+    ledger: &Ledger,
+    found: &mut Findings,
+) -> Result<(), String> {
+    let entries = ledger.entries();
+    let mut times = HashMap::<B256, usize>::default();
+    for tx in chain.blocks.iter().flat_map(|block| &block.transactions) {
+        *times.entry(*tx.tx_hash()).or_default() += 1;
+    }
+    for (hash, count) in &times {
+        found.duplicated += usize::from(*count > 1);
+        let was_accepted = entries.get(hash).is_some_and(|entry| entry.said == Said::Accepted);
+        found.expect(was_accepted, || {
+            let said = entries.get(hash).map(|entry| &entry.said);
+            format!("{hash} is final although it was not accepted: {said:?}")
+        });
+    }
+    let (accepted, others) = entries.iter().partition::<Vec<_>, _>(|(_, entry)| entry.said == Said::Accepted);
+    found.accepted = accepted.len();
+    let unanswered = others.iter().filter(|(_, entry)| entry.said == Said::Nothing).count();
+    found.expect(unanswered == 0, || format!("{unanswered} transactions were never answered"));
+    let (is_final, others) =
+        accepted.into_iter().partition::<Vec<_>, _>(|(hash, _)| times.contains_key(*hash));
+    found.finalized = is_final.len();
+    check_ended(&others, &entries, rpc, found)
+}
+
+/// What is not final has ended, and the node says why.
+fn check_ended(
+    others: &[(&B256, &Entry)],
+    entries: &BTreeMap<B256, Entry>,
+    rpc: &mut Rpc,
+    found: &mut Findings,
+) -> Result<(), String> {
+    let calls = others.iter().map(|(hash, _)| ("builder_transaction", json!([hash]))).collect::<Vec<_>>();
+    let answers = rpc.batch(&calls).ok_or("there is no node any more")?;
+    for ((hash, entry), answer) in others.iter().zip(answers) {
+        let shown = answer.unwrap_or_else(|why| json!({ "error": why }));
+        let Some(reason) = shown["ended"]["reason"].as_str().filter(|_| shown["status"] == "ended") else {
+            found.lost += 1;
+            if found.lost <= TOLD_MAX {
+                let Entry { sender, nonce, .. } = entry;
+                found.problems.push(format!("{hash} (nonce {nonce} of {sender}) is lost: {shown}"));
+            }
+            continue;
+        };
+        found.terminal += 1;
+        // Whatever replaced it is a transaction of the same account and nonce that was sent and not refused.
+        let by = reason.strip_prefix("replaced by ").and_then(|by| by.parse::<B256>().ok());
+        let by = by.map(|by| (by, entries.get(&by)));
+        let is_sound = by.is_none_or(|(_, by)| {
+            by.is_some_and(|by| {
+                (by.sender, by.nonce, &by.said) == (entry.sender, entry.nonce, &Said::Accepted)
+            })
+        });
+        found.expect(is_sound, || format!("{hash} is said to have been replaced, but by {by:?}"));
+    }
+    Ok(())
+}
+
+/// The nonces of each account are 0, 1, 2 and so on.
+fn check_nonces(chain: &Chain, replay: &Replay, found: &mut Findings) {
+    use alloy_consensus::{Transaction as _, transaction::SignerRecoverable};
+    let mut next = BTreeMap::<Address, u64>::new();
+    for tx in chain.blocks.iter().flat_map(|block| &block.transactions) {
+        let Ok(sender) = tx.recover_signer() else { continue };
+        let expected = next.entry(sender).or_default();
+        found.expect(*expected == tx.nonce(), || {
+            format!("{} of {sender} has the nonce {}, not {expected}", tx.tx_hash(), tx.nonce())
+        });
+        *expected = tx.nonce() + 1;
+    }
+    for (address, _, nonce) in replay.accounts() {
+        let sent = next.get(&address).copied();
+        found.expect(sent.is_none_or(|sent| sent == nonce), || {
+            format!("account {address} has the nonce {nonce} after {sent:?} transactions")
+        });
+    }
+}
