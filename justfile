@@ -18,11 +18,13 @@ sim *ARGS:
 
 rpc-compat *ARGS:
     cargo run --release -p tests --bin rpc-compat -- {{ARGS}}
+
 sender-sim *ARGS:
     cargo run --release -p tests --bin sender-sim -- {{ARGS}}
 
 sender-store *ARGS:
     cargo run --release -p tests --bin sender-store -- {{ARGS}}
+
 # The real node, killed again and again.
 kill *ARGS:
     cargo build --release -p tests -p node --bins

@@ -63,10 +63,11 @@ judge() {
   if [ "${1:-}" = -- ]; then shift; fi
   "${CARGO_TARGET_DIR:-target}/release/$name" "$@"
 }
-if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; judge rpc-compat; judge rpc-compat -- --dev | tail -n 1; fi
-cargo build --release --locked --quiet -p tests -p node --bins
-judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
-if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; fi
+if [ -n "${PECTIN_FIXTURES:-}" ]; then
+  judge vectors -- "$PECTIN_FIXTURES/vectors"
+  judge rpc-compat
+  judge rpc-compat -- --dev | tail -n 1
+fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20
 judge validator -- straight 11900000 6000

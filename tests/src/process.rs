@@ -59,7 +59,8 @@ impl Pectin {
     pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> io::Result<Self> {
         let mut command = Command::new(binary()?);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_")) {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_"))
+        {
             command.env_remove(name);
         }
         let mut child = command.spawn()?;
@@ -94,7 +95,9 @@ impl Pectin {
                         return Ok(line);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(format!("no line with {text:?}: {:#?}", self.log)),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(format!("no line with {text:?}: {:#?}", self.log));
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(format!("it ended without a line with {text:?}: {:#?}", self.log));
                 }
