@@ -1,21 +1,20 @@
 //! `eth_simulateV1`: blocks that could follow, one after the other, with whatever state they are pretended to find.
 
 use super::{
-    BlockOverrides, Missing, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides,
-    precompiles::Precompiled, system, transfers::Transfers,
+    BlockOverrides, Missing, Request, Simulated, StateDb, StateOverrides, deadline::Deadline, error,
+    overrides, precompiles::Precompiled, simulated::Done, system, transfers::Transfers,
 };
 use crate::{Error, Pretended, State, chain::Chain, hex::Hex};
 use alloy_consensus::{
-    EMPTY_OMMER_ROOT_HASH, Eip658Value, Header, Receipt, ReceiptEnvelope, TxType,
-    constants::EMPTY_WITHDRAWALS, proofs::ordered_trie_root_encoded,
+    EMPTY_OMMER_ROOT_HASH, Header, constants::EMPTY_WITHDRAWALS, proofs::ordered_trie_root_encoded,
 };
 use alloy_eips::{eip2718::Encodable2718, eip7685::EMPTY_REQUESTS_HASH};
-use alloy_primitives::{Address, B256, Log, U256};
+use alloy_primitives::{Address, B256, U256};
 use revm::{
     Context, DatabaseCommit, DatabaseRef, InspectEvm, MainBuilder, MainContext,
     context::{
         BlockEnv, CfgEnv,
-        result::{EVMError, ExecutionResult, InvalidTransaction},
+        result::{EVMError, InvalidTransaction},
     },
     database::CacheDB,
     primitives::hardfork::SpecId,
@@ -46,19 +45,6 @@ struct SimulatedBlock {
     block_overrides: Option<BlockOverrides>,
     state_overrides: Option<StateOverrides>,
     calls: Option<Vec<Request>>,
-}
-
-/// A block that was simulated, and what its calls gave.
-pub(crate) struct Simulated {
-    pub(crate) block: ReceiptedBlock,
-    pub(crate) calls: Vec<Called>,
-}
-
-/// What a call gave.
-pub(crate) struct Called {
-    pub(crate) result: ExecutionResult,
-    /// With those of plain transfers if they were wanted.
-    pub(crate) logs: Vec<Log>,
 }
 
 /// A simulation.
@@ -309,37 +295,6 @@ struct Surroundings {
     cfg: CfgEnv,
     env: BlockEnv,
     precompiled: Precompiled,
-}
-
-/// What one block's calls came to so far.
-#[derive(Default)]
-struct Done {
-    gas_used: u64,
-    transactions: Vec<Transaction>,
-    receipts: Vec<ReceiptEnvelope>,
-    calls: Vec<Called>,
-}
-
-impl Done {
-    fn add(&mut self, tx: Transaction, result: ExecutionResult, logs: Vec<Log>) {
-        self.gas_used += result.tx_gas_used();
-        let receipt = Receipt {
-            status: Eip658Value::Eip658(result.is_success()),
-            cumulative_gas_used: self.gas_used,
-            logs: if result.is_success() { result.logs().to_vec() } else { vec![] },
-        };
-        let ty = tx.tx_type();
-        let receipt = receipt.with_bloom();
-        self.receipts.push(match ty {
-            TxType::Legacy => ReceiptEnvelope::Legacy(receipt),
-            TxType::Eip2930 => ReceiptEnvelope::Eip2930(receipt),
-            TxType::Eip4844 => ReceiptEnvelope::Eip4844(receipt),
-            TxType::Eip7702 => ReceiptEnvelope::Eip7702(receipt),
-            _ => ReceiptEnvelope::Eip1559(receipt),
-        });
-        self.transactions.push(tx);
-        self.calls.push(Called { result, logs });
-    }
 }
 
 fn invalid(why: &InvalidTransaction, from: Address, gas: u64, cap: U256, base_fee: u64) -> Error {

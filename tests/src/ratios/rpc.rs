@@ -36,6 +36,8 @@ const HEAD: Head = Head { base_fee_wei: 1_000_000_000, gas_limit: 120_000_000 };
 fn pool_config() -> txpool::Config {
     txpool::Config {
         pending_max: 1 << 20,
+        // Connections overtake each other, so what they send has gaps for a moment.
+        queued_max: 1 << 20,
         sender_txs_max: 1 << 20,
         nonce_gap_max: 1 << 20,
         pool_bytes_max: 1 << 31,
