@@ -100,7 +100,7 @@ mod tests {
     fn the_root_is_the_one_that_another_implementation_computes() {
         // By typeberry's trie for GP 0.7.2; values shorter and longer than 32 bytes.
         let entry = |i: u32| {
-            let key = std::array::from_fn(|at| (i * 37 + at as u32 * 11 + (i * i >> 2)) as u8);
+            let key = std::array::from_fn(|at| (i * 37 + at as u32 * 11 + ((i * i) >> 2)) as u8);
             (StateKey::new(key), Bytes::from(vec![i as u8; i as usize]))
         };
         let expected = b256!("2f426c70af647cedd58e637c9bc243e570b0942b8f112c262d102098c365c934");

@@ -22,6 +22,8 @@ const EVALUATIONS_KEPT_MAX: usize = 64;
 
 /// What a package came to.
 pub(super) type Evaluation = Result<WorkReport, PackageRefusal>;
+/// The place for it, before it is known.
+pub(super) type EvaluationCell = Arc<OnceCell<Evaluation>>;
 
 /// What a validator knows.
 pub(super) struct Core {
@@ -34,7 +36,7 @@ pub(super) struct Core {
     /// Erasure roots whose shard is being asked for.
     pub(super) fetching: HashSet<Hash>,
     /// What packages came to, or will, by core and package; the newest last.
-    evaluations: VecDeque<((u16, PackageHash), Arc<OnceCell<Evaluation>>)>,
+    evaluations: VecDeque<((u16, PackageHash), EvaluationCell)>,
     /// Packages whose guarantors' signatures are being collected.
     pub(super) collecting: HashSet<PackageHash>,
     /// Blocks that are being asked for.
@@ -60,7 +62,7 @@ impl Core {
     }
 
     /// The place for what a package comes to on a core.
-    pub(super) fn evaluation(&mut self, core: u16, package: PackageHash) -> Arc<OnceCell<Evaluation>> {
+    pub(super) fn evaluation(&mut self, core: u16, package: PackageHash) -> EvaluationCell {
         let name = (core, package);
         if let Some((_, cell)) = self.evaluations.iter().find(|(known, _)| *known == name) {
             return Arc::clone(cell);
