@@ -56,6 +56,7 @@ judge() { cargo run --release --locked --quiet -p tests --bin "$@"; }
 if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors -- "$PECTIN_FIXTURES/vectors"; fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20
+judge validator -- straight 200000 300
 judge validator -- straight 11900000 6000
 # A simulator that cannot fail is worth nothing: each known mistake must be found.
 for bug in $(judge sim -- --list-bugs); do
