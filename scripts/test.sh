@@ -70,6 +70,7 @@ if [ -n "${PECTIN_FIXTURES:-}" ]; then
 fi
 judge sim -- --seeds "${PECTIN_SIM_SEEDS:-5000}"
 judge validator -- idle 20
+judge validator -- straight 200000 300
 judge validator -- straight 11900000 6000
 judge sim -- --crashes
 # A simulator that cannot fail is worth nothing: each known mistake must be found.

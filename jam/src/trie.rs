@@ -70,6 +70,7 @@ fn leaf(key: &StateKey, value: &Bytes) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_primitives::b256;
 
     fn key(bytes: &[u8]) -> StateKey {
         let mut key = StateKey::ZERO;
@@ -93,5 +94,16 @@ mod tests {
         let mut branch = [blake2b(&[&leaf_a]).0, blake2b(&[&leaf_b]).0].concat();
         branch[0] &= 0x7f;
         assert_eq!(root(&entries), blake2b(&[&branch]));
+    }
+
+    #[test]
+    fn the_root_is_the_one_that_another_implementation_computes() {
+        // By typeberry's trie for GP 0.7.2; values shorter and longer than 32 bytes.
+        let entry = |i: u32| {
+            let key = std::array::from_fn(|at| (i * 37 + at as u32 * 11 + ((i * i) >> 2)) as u8);
+            (StateKey::new(key), Bytes::from(vec![i as u8; i as usize]))
+        };
+        let expected = b256!("2f426c70af647cedd58e637c9bc243e570b0942b8f112c262d102098c365c934");
+        assert_eq!(root(&(0..40).map(entry).collect()), expected);
     }
 }

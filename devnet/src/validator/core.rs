@@ -6,11 +6,24 @@ use crate::{
     data::Data,
     event::Deed,
     faults::Fork,
+    guarantor::PackageRefusal,
     pool::Pool,
 };
-use jam::{Block, Ed25519Key, Hash, HeaderHash};
+use jam::{Block, Ed25519Key, Hash, HeaderHash, PackageHash, WorkReport};
 use network::{Announcement, BlockId};
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
+use tokio::sync::OnceCell;
+
+/// Packages of which it is remembered what they came to.
+const EVALUATIONS_KEPT_MAX: usize = 64;
+
+/// What a package came to.
+pub(super) type Evaluation = Result<WorkReport, PackageRefusal>;
+/// The place for it, before it is known.
+pub(super) type EvaluationCell = Arc<OnceCell<Evaluation>>;
 
 /// What a validator knows.
 pub(super) struct Core {
@@ -22,6 +35,10 @@ pub(super) struct Core {
     pub(super) word: HeaderHash,
     /// Erasure roots whose shard is being asked for.
     pub(super) fetching: HashSet<Hash>,
+    /// What packages came to, or will, by core and package; the newest last.
+    evaluations: VecDeque<((u16, PackageHash), EvaluationCell)>,
+    /// Packages whose guarantors' signatures are being collected.
+    pub(super) collecting: HashSet<PackageHash>,
     /// Blocks that are being asked for.
     pub(super) syncing: HashSet<HeaderHash>,
     /// What was assured last.
@@ -37,9 +54,25 @@ impl Core {
             data,
             limits,
             fetching: HashSet::new(),
+            evaluations: VecDeque::new(),
+            collecting: HashSet::new(),
             syncing: HashSet::new(),
             assured: None,
         }
+    }
+
+    /// The place for what a package comes to on a core.
+    pub(super) fn evaluation(&mut self, core: u16, package: PackageHash) -> EvaluationCell {
+        let name = (core, package);
+        if let Some((_, cell)) = self.evaluations.iter().find(|(known, _)| *known == name) {
+            return Arc::clone(cell);
+        }
+        let cell = Arc::new(OnceCell::new());
+        self.evaluations.push_back((name, Arc::clone(&cell)));
+        if self.evaluations.len() > EVALUATIONS_KEPT_MAX {
+            self.evaluations.pop_front();
+        }
+        cell
     }
 
     pub(super) fn word(&self) -> BlockId {

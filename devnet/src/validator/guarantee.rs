@@ -1,6 +1,6 @@
 //! Guaranteeing over the network: a builder's package becomes a report that two or three guarantors signed.
 
-use super::Inner;
+use super::{Inner, core::Evaluation};
 use crate::{
     event::Deed,
     guarantor::{self, Duty, Evaluated, PackageRefusal},
@@ -38,10 +38,18 @@ impl Inner {
             self.distribute(&guarantee);
             return Ok(());
         }
+        let package = bundle.package.hash();
         let bytes = Bytes::from(bundle.encode());
+        if !self.core.lock().collecting.insert(package) {
+            // It is in the works already, and shared.
+            return self.evaluate(core, bundle, bytes).await.map(drop);
+        }
         let answers = self.share(core, &duty, &bytes);
-        let evaluated = self.evaluate(core, bundle, bytes).await?;
-        tokio::spawn(self.collect(duty, evaluated, answers));
+        let evaluated = self.evaluate(core, bundle, bytes).await;
+        if evaluated.is_err() {
+            self.core.lock().collecting.remove(&package);
+        }
+        tokio::spawn(self.collect(duty, evaluated?, answers));
         Ok(())
     }
 
@@ -51,13 +59,14 @@ impl Inner {
         self.clock.slot_duration() / 12
     }
 
+    /// What a bundle comes to on a core. However often it comes, it is evaluated once.
+    pub(super) async fn evaluate(&self, core: u16, bundle: Bundle, bytes: Bytes) -> Evaluation {
+        let cell = self.core.lock().evaluation(core, bundle.package.hash());
+        cell.get_or_init(|| self.evaluate_anew(core, bundle, bytes)).await.clone()
+    }
+
     /// Refines and codes a bundle, and holds its data.
-    pub(super) async fn evaluate(
-        &self,
-        core: u16,
-        bundle: Bundle,
-        bytes: Bytes,
-    ) -> Result<WorkReport, PackageRefusal> {
+    async fn evaluate_anew(&self, core: u16, bundle: Bundle, bytes: Bytes) -> Evaluation {
         let Ok(_permit) = self.evaluations.acquire().await else { return Err(PackageRefusal::Behind) };
         let rules = *self.core.lock().tree.rules();
         let package = bundle.package.hash();
@@ -130,6 +139,7 @@ impl Inner {
                 self.distribute(&guarantee);
             }
         }
+        self.core.lock().collecting.remove(&report.package());
     }
 
     /// Gives a guarantee to all validators.
