@@ -20,7 +20,7 @@ use std::{
 use tests::sender_store::{acceptance, account, bench, conformance, redis_server::RedisServer, twins};
 use types::Time;
 
-const HELPER: &str = env!("CARGO_BIN_EXE_sender-store");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_sender-store");
 
 /// A server, unless there is none on this machine; then the test says so and is counted.
 fn redis(directory: &Path, fsync: Option<&str>) -> Option<RedisServer> {
@@ -143,14 +143,14 @@ async fn bad_addresses_are_refused_without_repeating_the_password() {
 }
 
 /// A process that tells its lines.
-struct Helper {
+struct Process {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
 }
 
-impl Helper {
+impl Process {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(HELPER)
+        let mut child = Command::new(PROGRAM)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -161,7 +161,7 @@ impl Helper {
     }
 
     fn line(&mut self) -> String {
-        self.lines.next().expect("the helper speaks").unwrap()
+        self.lines.next().expect("the process speaks").unwrap()
     }
 
     fn tell(&mut self, line: &str) {
@@ -174,7 +174,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Process {
     fn drop(&mut self) {
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
@@ -188,7 +188,7 @@ async fn an_owner_that_stood_still_past_its_lease_cannot_write() {
     let directory = tempfile::tempdir().unwrap();
     let Some(server) = redis(directory.path(), Some("always")) else { return };
     let store = connect(&server, "stop").await;
-    let mut owner = Helper::start(&["hold", &server.url(), "stop", "3000"]);
+    let mut owner = Process::start(&["hold", &server.url(), "stop", "3000"]);
     assert_eq!(owner.line(), "epoch 1");
     owner.tell("awake");
     assert_eq!(owner.line(), "Ok(Committed)");
@@ -216,7 +216,7 @@ async fn an_owner_that_stood_still_cannot_write_even_if_nobody_came() {
     let directory = tempfile::tempdir().unwrap();
     let Some(server) = redis(directory.path(), Some("always")) else { return };
     let store = connect(&server, "alone").await;
-    let mut owner = Helper::start(&["hold", &server.url(), "alone", "3000"]);
+    let mut owner = Process::start(&["hold", &server.url(), "alone", "3000"]);
     assert_eq!(owner.line(), "epoch 1");
     owner.signal(Signal::STOP);
     // A lease of another name that begins later and is as long: when it is over, so is the owner's.
@@ -237,7 +237,7 @@ async fn accepted_means_durable_when_the_process_is_killed() {
     let file = directory.path().join("sender.redb");
     let path = file.to_str().unwrap();
     for (round, lines) in [40, 7, 1].into_iter().enumerate() {
-        let mut process = Helper::start(&["accept", path]);
+        let mut process = Process::start(&["accept", path]);
         let mut told: Vec<String> = (0..lines).map(|_| process.line()).collect();
         process.signal(Signal::KILL);
         told.extend(process.lines.by_ref().map_while(Result::ok));
