@@ -68,6 +68,6 @@ fn hash(value: &Value) -> Option<B256> {
 
 fn all(rpc: &mut Rpc, method: &str, params: impl Iterator<Item = Value>) -> Result<Vec<Value>, String> {
     let calls = params.map(|params| (method, params)).collect::<Vec<_>>();
-    let answers = rpc.batch(&calls).ok_or("there is no node any more")?;
+    let answers = rpc.batch(&calls).ok_or("the node does not answer")?;
     answers.into_iter().map(|answer| answer.map_err(|why| format!("{method}: {why}"))).collect()
 }

@@ -142,7 +142,7 @@ fn check_balances(replay: &Replay, rpc: &mut Rpc, found: &mut Findings) -> Resul
         let params = json!([address, "finalized"]);
         [("eth_getBalance", params.clone()), ("eth_getTransactionCount", params)]
     });
-    let answers = rpc.batch(&calls.collect::<Vec<_>>()).ok_or("there is no node any more")?;
+    let answers = rpc.batch(&calls.collect::<Vec<_>>()).ok_or("the node does not answer")?;
     for ((address, balance, nonce), told) in accounts.iter().zip(answers.as_chunks::<2>().0) {
         let expected = [format!("{balance:#x}"), format!("{nonce:#x}")];
         let is_same = told.iter().zip(&expected).all(|(told, is)| told.as_ref().is_ok_and(|told| told == is));
@@ -189,7 +189,7 @@ fn check_ended(
     found: &mut Findings,
 ) -> Result<(), String> {
     let calls = others.iter().map(|(hash, _)| ("builder_transaction", json!([hash]))).collect::<Vec<_>>();
-    let answers = rpc.batch(&calls).ok_or("there is no node any more")?;
+    let answers = rpc.batch(&calls).ok_or("the node does not answer")?;
     for ((hash, entry), answer) in others.iter().zip(answers) {
         let shown = answer.unwrap_or_else(|why| json!({ "error": why }));
         let Some(reason) = shown["ended"]["reason"].as_str().filter(|_| shown["status"] == "ended") else {

@@ -6,7 +6,11 @@ use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 
 /// Requests in one batch at most.
-pub(super) const BATCH_MAX: usize = 100;
+const BATCH_MAX: usize = 25;
+/// How long to wait before a node that did not answer is asked again.
+const AGAIN_AFTER: Duration = Duration::from_millis(20);
+/// A node that is there and has not answered so often will not.
+const TRIES_MAX: u32 = 3000;
 /// Whoever waits for a node looks this often whether the judge has given up.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -106,15 +110,17 @@ impl Rpc {
         Ok(posted.map_err(|_| Silence::Lost)?.body)
     }
 
-    /// Sends requests in batches until all are answered; `None` if there is no node any more.
+    /// Sends requests in batches until all are answered; `None` if there is no node any more, or it does not answer.
     pub(super) fn batch(&mut self, calls: &[(&str, Value)]) -> Option<Vec<Answer>> {
         let mut answers = Vec::with_capacity(calls.len());
         for some in calls.chunks(BATCH_MAX) {
+            let mut tries = 0;
             answers.extend(loop {
+                tries += 1;
                 match self.try_batch(some) {
                     Ok(answers) => break answers,
-                    Err(Silence::Closed) => return None,
-                    Err(Silence::Lost) => std::thread::sleep(Duration::from_millis(20)),
+                    Err(Silence::Lost) if tries < TRIES_MAX => std::thread::sleep(AGAIN_AFTER),
+                    Err(_) => return None,
                 }
             });
         }
@@ -123,7 +129,7 @@ impl Rpc {
 
     /// Sends a request until it is answered with a result; an error is one of the judge's own making.
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
-        let answers = self.batch(&[(method, params)]).ok_or("there is no node any more")?;
+        let answers = self.batch(&[(method, params)]).ok_or("the node does not answer")?;
         let answer = answers.into_iter().next().unwrap_or_else(|| Err("no answer".to_owned()));
         answer.map_err(|why| format!("{method}: {why}"))
     }

@@ -5,6 +5,7 @@ use super::{
     client::Rpc,
     disk::{SmallDisk, bytes_of, copy_files},
     judge::{BULKER, Judge},
+    ledger::Said,
     load,
     moment::Strike,
 };
@@ -94,7 +95,9 @@ impl Judge {
                 if enough.load(Ordering::Relaxed) {
                     break;
                 }
-                if load::offer(&mut rpc, &ledger, &load::bulky(&wallet, nonce, BULK_BYTES)).is_none() {
+                // A gap would keep all that follow waiting.
+                let tx = load::bulky(&wallet, nonce, BULK_BYTES);
+                if load::offer(&mut rpc, &ledger, &tx) != Some(Said::Accepted) {
                     break;
                 }
             }

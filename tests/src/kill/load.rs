@@ -21,7 +21,7 @@ use std::{
 use types::Transaction;
 
 /// Transactions of one account that may be on their way at once.
-const UNFINISHED_MAX: u64 = 48;
+const UNFINISHED_MAX: u64 = 128;
 /// The account looks this often, in turns, how many are.
 const LOOK_EVERY_TURNS: u64 = 4;
 /// How long to wait before a node that did not answer is asked again.
@@ -54,7 +54,7 @@ pub(super) fn creation() -> Transaction {
 pub(super) fn transaction(wallet: &Wallet, nonce: u64, deed: Deed, bids: u32) -> Transaction {
     let call = match deed {
         Deed::Transfer(wei) => {
-            let to = Address::with_last_byte(0x10 + (wei % 16) as u8);
+            let to = Address::with_last_byte(0x40 + (wei % 16) as u8);
             Call::transfer(to, nonce, wei)
         }
         Deed::Count => Call { gas_limit: 60_000, ..Call::to(counter(), nonce) },

@@ -32,6 +32,8 @@ pub(super) struct World {
     /// How long a slot lasts.
     pub(super) slot_ms: u64,
     runtime: tokio::runtime::Runtime,
+    /// Datagrams shall not wait for validators at work.
+    _wiring: tokio::runtime::Runtime,
     directory: tempfile::TempDir,
 }
 
@@ -40,8 +42,12 @@ impl World {
     pub(super) fn start(slot_ms: u64, accounts: &[Wallet]) -> Result<Self, String> {
         let text = |why: &dyn std::fmt::Display| why.to_string();
         let directory = tempfile::tempdir().map_err(|why| text(&why))?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-        let runtime = runtime.map_err(|why| text(&why))?;
+        let threads = |count| {
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(count).enable_all().build();
+            runtime.map_err(|why| text(&why))
+        };
+        let (runtime, wiring) = (threads(4)?, threads(1)?);
         let secret = Ed25519Secret::from_seed(&SEED);
         let service = service::Config::native(SERVICE, secret.public()).with_code_hash();
         let genesis_json = genesis_json(&service, accounts);
@@ -56,7 +62,7 @@ impl World {
         let devnet = runtime.block_on(Devnet::start(config)).map_err(|why| text(&why))?;
         let mut spec = devnet.chain_spec().clone();
         for node in &mut spec.bootnodes {
-            node.addr = runtime.block_on(wires.lay(node.addr)).map_err(|why| text(&why))?;
+            node.addr = wiring.block_on(wires.lay(node.addr)).map_err(|why| text(&why))?;
         }
         let write = |name: &str, content: &str| {
             fs::write(directory.path().join(name), content).map_err(|why| format!("{name}: {why}"))
@@ -64,7 +70,7 @@ impl World {
         write("chain-spec.json", &spec.to_json())?;
         write("genesis.json", &genesis_json)?;
         write("builder.key", &hex::encode(SEED))?;
-        Ok(Self { devnet, wires, setup, slot_ms, runtime, directory })
+        Ok(Self { devnet, wires, setup, slot_ms, runtime, _wiring: wiring, directory })
     }
 
     /// Where files of this run are.
