@@ -114,7 +114,8 @@ impl Pectin {
     /// Asks it to stop.
     pub fn terminate(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
-        drop(rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 
     /// Ends it at once.

@@ -62,6 +62,8 @@ impl JamChain {
         let bytes = outgoing.packaged.bytes();
         let output = service::refine::refine(&bytes, &self.config, &Params::TINY);
         let output = output.map_err(|why| format!("{} does not refine: {why}", outgoing.block()))?;
+        // The same bytes may come again, for another core.
+        self.held.retain(|held| held.outgoing.package() != outgoing.package());
         self.held.push(Held { outgoing, claim: output.claim });
         Ok(())
     }
