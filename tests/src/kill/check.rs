@@ -3,18 +3,16 @@
 use super::{
     chain::{Chain, Mined},
     client::Rpc,
-    ledger::{Entry, Ledger, Said},
+    fate::check_fates,
+    ledger::Ledger,
     load::counter,
     replay::Replay,
     world::{FEES, FUNDS_WEI, World},
 };
 use crate::devnet::applied_once;
-use alloy_primitives::{Address, B256, U256, map::HashMap};
+use alloy_primitives::{Address, U256};
 use serde_json::json;
 use std::collections::BTreeMap;
-
-/// Of problems of one kind so many are told.
-const TOLD_MAX: usize = 5;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +37,7 @@ impl Findings {
         self.lost == 0 && self.duplicated == 0 && self.problems.is_empty()
     }
 
-    fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
+    pub(super) fn expect(&mut self, holds: bool, problem: impl FnOnce() -> String) {
         if !holds {
             self.problems.push(problem());
         }
@@ -53,7 +51,8 @@ pub(super) fn check(world: &World, rpc: &mut Rpc, ledger: &Ledger) -> Result<Fin
     check_links(&chain, world, &mut found);
     check_validators(&chain, world, &mut found);
     let replay = check_execution(&chain, world, rpc, &mut found)?;
-    check_transactions(&chain, rpc, ledger, &mut found)?;
+    let transactions = chain.blocks.iter().flat_map(|block| &block.transactions);
+    check_fates(transactions.map(|tx| *tx.tx_hash()), &ledger.entries(), rpc, &mut found)?;
     check_nonces(&chain, &replay, &mut found);
     Ok(found)
 }
@@ -147,69 +146,6 @@ fn check_balances(replay: &Replay, rpc: &mut Rpc, found: &mut Findings) -> Resul
         let expected = [format!("{balance:#x}"), format!("{nonce:#x}")];
         let is_same = told.iter().zip(&expected).all(|(told, is)| told.as_ref().is_ok_and(|told| told == is));
         found.expect(is_same, || format!("account {address} has {expected:?}, the node says {told:?}"));
-    }
-    Ok(())
-}
-
-/// Each accepted transaction is final once, or ended for a reason. Nothing else is final.
-fn check_transactions(
-    chain: &Chain,
-    rpc: &mut Rpc,
-    ledger: &Ledger,
-    found: &mut Findings,
-) -> Result<(), String> {
-    let entries = ledger.entries();
-    let mut times = HashMap::<B256, usize>::default();
-    for tx in chain.blocks.iter().flat_map(|block| &block.transactions) {
-        *times.entry(*tx.tx_hash()).or_default() += 1;
-    }
-    for (hash, count) in &times {
-        found.duplicated += usize::from(*count > 1);
-        let was_accepted = entries.get(hash).is_some_and(|entry| entry.said == Said::Accepted);
-        found.expect(was_accepted, || {
-            let said = entries.get(hash).map(|entry| &entry.said);
-            format!("{hash} is final although it was not accepted: {said:?}")
-        });
-    }
-    let (accepted, others) = entries.iter().partition::<Vec<_>, _>(|(_, entry)| entry.said == Said::Accepted);
-    found.accepted = accepted.len();
-    let unanswered = others.iter().filter(|(_, entry)| entry.said == Said::Nothing).count();
-    found.expect(unanswered == 0, || format!("{unanswered} transactions were never answered"));
-    let (is_final, others) =
-        accepted.into_iter().partition::<Vec<_>, _>(|(hash, _)| times.contains_key(*hash));
-    found.finalized = is_final.len();
-    check_ended(&others, &entries, rpc, found)
-}
-
-/// What is not final has ended, and the node says why.
-fn check_ended(
-    others: &[(&B256, &Entry)],
-    entries: &BTreeMap<B256, Entry>,
-    rpc: &mut Rpc,
-    found: &mut Findings,
-) -> Result<(), String> {
-    let calls = others.iter().map(|(hash, _)| ("builder_transaction", json!([hash]))).collect::<Vec<_>>();
-    let answers = rpc.batch(&calls).ok_or("the node does not answer")?;
-    for ((hash, entry), answer) in others.iter().zip(answers) {
-        let shown = answer.unwrap_or_else(|why| json!({ "error": why }));
-        let Some(reason) = shown["ended"]["reason"].as_str().filter(|_| shown["status"] == "ended") else {
-            found.lost += 1;
-            if found.lost <= TOLD_MAX {
-                let Entry { sender, nonce, .. } = entry;
-                found.problems.push(format!("{hash} (nonce {nonce} of {sender}) is lost: {shown}"));
-            }
-            continue;
-        };
-        found.terminal += 1;
-        // Whatever replaced it is a transaction of the same account and nonce that was sent and not refused.
-        let by = reason.strip_prefix("replaced by ").and_then(|by| by.parse::<B256>().ok());
-        let by = by.map(|by| (by, entries.get(&by)));
-        let is_sound = by.is_none_or(|(_, by)| {
-            by.is_some_and(|by| {
-                (by.sender, by.nonce, &by.said) == (entry.sender, entry.nonce, &Said::Accepted)
-            })
-        });
-        found.expect(is_sound, || format!("{hash} is said to have been replaced, but by {by:?}"));
     }
     Ok(())
 }

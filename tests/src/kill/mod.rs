@@ -10,7 +10,7 @@
 //! besides ([`trouble`]): the process is frozen, the disk is full, the wire is cut, validators are parted, deaf, fork, or
 //! are down for a hundred slots. The last life is let alone until everything has settled. Then the judge looks at what
 //! the node accepted ([`ledger`]) and what became of it, and executes the chain a second time without the node's code
-//! ([`replay`], [`check`]).
+//! ([`replay`], [`fate`], [`check`]).
 //!
 //! The same seed gives the same plan: the same moments, troubles and transactions. What the node does in between is up
 //! to the machine, so two runs are never quite the same; that is the point.
@@ -20,6 +20,7 @@ mod check;
 mod child;
 mod client;
 mod disk;
+mod fate;
 mod full_disk;
 mod judge;
 mod ledger;
