@@ -177,6 +177,8 @@ impl Driver {
     }
 
     fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
+        // Readers keep seeing it; it may have become final before it was ever shown, after a restart.
+        self.follow_blocks();
         let missing = || Broken::State(format!("block {block} became final and is not here"));
         let built = self.chain.finalize(block, self.settings.states_kept).ok_or_else(missing)?;
         self.senders.extend(built.draft.block.transactions().iter().map(|tx| tx.sender()));

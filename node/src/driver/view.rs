@@ -118,7 +118,7 @@ impl Driver {
     }
 
     /// Brings the shown blocks in line with the chain.
-    fn follow_blocks(&mut self) {
+    pub(super) fn follow_blocks(&mut self) {
         let newest = self.chain.newest_id().number;
         let states = self.chain.states();
         self.view.blocks.retain(|number, _| *number <= newest && states.contains_key(number));
