@@ -73,7 +73,7 @@ impl ChainArgs {
         let cores = match (self.cores, self.validators) {
             (Some(cores), None) => cores,
             (None, None) => Params::TINY.cores,
-            (None, Some(validators)) if validators > 0 && validators % 3 == 0 => validators / 3,
+            (None, Some(validators)) if validators > 0 && validators.is_multiple_of(3) => validators / 3,
             (Some(cores), Some(validators)) if u32::from(cores) * 3 == u32::from(validators) => cores,
             _ => return Err(Failure::usage("--validators must be three for each of the --cores")),
         };

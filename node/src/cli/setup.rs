@@ -60,7 +60,7 @@ impl Setup {
         }
         let store = self.open_store(service.service)?;
         let config = self.config(service, state)?;
-        Node::start(config, store).await.map_err(failure)
+        Node::start(config, store).await.map_err(|why| failure(&why))
     }
 
     fn open_store(&self, service: u32) -> Result<Store, Failure> {
@@ -228,7 +228,7 @@ pub(super) fn read_key(path: &Path) -> Result<Ed25519Secret, Failure> {
     seed.map(|seed| Ed25519Secret::from_seed(&seed)).map_err(wrong)
 }
 
-fn failure(why: NodeError) -> Failure {
+fn failure(why: &NodeError) -> Failure {
     match why {
         NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
         NodeError::Start(_) => Failure::Data(why.to_string()),

@@ -6,17 +6,20 @@ use core::fmt;
 use txpool::{Head, StateChange};
 use types::{Event, Reason, Time, Transaction};
 
+/// What became of transactions, one for each.
+pub type Results = Vec<Result<B256, txpool::Error>>;
+
 /// Whoever handed transactions in, and waits to hear what became of them.
-pub struct Answer(Box<dyn FnOnce(Vec<Result<B256, txpool::Error>>) + Send>);
+pub struct Answer(Box<dyn FnOnce(Results) + Send>);
 
 impl Answer {
     /// Calls this with the results, one per transaction.
-    pub fn new(tell: impl FnOnce(Vec<Result<B256, txpool::Error>>) + Send + 'static) -> Self {
+    pub fn new(tell: impl FnOnce(Results) + Send + 'static) -> Self {
         Self(Box::new(tell))
     }
 
     /// Tells.
-    pub fn tell(self, results: Vec<Result<B256, txpool::Error>>) {
+    pub fn tell(self, results: Results) {
         (self.0)(results);
     }
 }

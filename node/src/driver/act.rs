@@ -156,7 +156,7 @@ impl Driver {
             returned.extend(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }));
         }
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
-        self.put_back_with(returned, &hashes, changed)
+        self.put_back_with(returned, &hashes, &changed)
     }
 
     /// Gathers what the queue decided: its records, and what follows from its events.

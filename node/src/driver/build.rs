@@ -197,16 +197,16 @@ impl Driver {
     pub(super) fn put_back(&mut self, returned: Vec<Returned>) -> Result<(), Broken> {
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
         let senders = returned.iter().map(|returned| returned.tx.sender()).collect::<BTreeSet<Address>>();
-        self.put_back_with(returned, &hashes, senders)
+        self.put_back_with(returned, &hashes, &senders)
     }
 
     pub(super) fn put_back_with(
         &mut self,
         returned: Vec<Returned>,
         hashes: &[B256],
-        changed: BTreeSet<Address>,
+        changed: &BTreeSet<Address>,
     ) -> Result<(), Broken> {
-        let accounts = self.state_change(&changed)?;
+        let accounts = self.state_change(changed)?;
         let head = self.pool_head();
         self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.now);
         for hash in hashes {

@@ -28,13 +28,13 @@ mod settings;
 mod start;
 mod view;
 
-pub use accept::Answer;
+pub use accept::{Answer, Results};
 pub use act::Outgoing;
 pub use chain::{Built, EvmChain, EvmCodes, EvmLayer};
 pub use settings::Settings;
 pub use start::{StartError, Started};
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::Address;
 use build::Open;
 use bundler::Bundler;
 use jam::{
@@ -72,7 +72,7 @@ pub struct Output {
     /// What readers hear of then,
     pub news: News,
     /// whom to answer then,
-    pub answers: Vec<(Answer, Vec<Result<B256, txpool::Error>>)>,
+    pub answers: Vec<(Answer, Results)>,
     /// and what to send then, if the window is still open.
     pub sends: Vec<Outgoing>,
 }

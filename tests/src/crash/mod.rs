@@ -43,7 +43,7 @@ pub fn everywhere(every: u64, mut progress: impl FnMut(u64, u64)) -> Report {
     // The file is made before the run begins; what happens then is the store's own business.
     progress(0, twin.operations);
     for operation in (twin.first_operation..twin.operations).step_by(every.max(1) as usize) {
-        let fault = if operation % 2 == 0 { Fault::Crash } else { Fault::Torn };
+        let fault = if operation.is_multiple_of(2) { Fault::Crash } else { Fault::Torn };
         match run(Some((operation, fault))) {
             Ok(outcome) => report.crashes += u64::from(outcome.crashed),
             Err(why) => report.wrong.push((operation, fault, why)),

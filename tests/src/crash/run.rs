@@ -52,6 +52,9 @@ struct Picture {
     transactions: BTreeMap<B256, (Option<BlockId>, u32, u32)>,
 }
 
+/// Transactions, and what their senders were told.
+type Answered = Vec<(B256, Result<B256, txpool::Error>)>;
+
 struct World {
     chain: JamChain,
     started: Started,
@@ -64,7 +67,7 @@ struct World {
     /// What is durable for certain.
     before: Picture,
     /// Answers that arrived.
-    answers: Arc<Mutex<Vec<(B256, Result<B256, txpool::Error>)>>>,
+    answers: Arc<Mutex<Answered>>,
     /// Sent by clients, not answered.
     unanswered: BTreeMap<B256, Transaction>,
     accepted: BTreeSet<B256>,
@@ -196,7 +199,7 @@ impl World {
                     self.driver.rebase(&base);
                 }
             }
-            Err(_) if self.disk.has_crashed() => return self.restart(Some(after)),
+            Err(_) if self.disk.has_crashed() => return self.restart(Some(&after)),
             Err(why) => return Err(why.to_string()),
         }
         for event in news.events {
@@ -240,7 +243,7 @@ impl World {
     }
 
     /// The process died in the middle of a commit, and starts again with what the disk has.
-    fn restart(&mut self, after: Option<Picture>) -> Result<(), String> {
+    fn restart(&mut self, after: Option<&Picture>) -> Result<(), String> {
         if self.crashed {
             return Err("the disk crashed twice".into());
         }
@@ -263,7 +266,7 @@ impl World {
     }
 
     /// What was found is what was there before the interrupted commit, or after it.
-    fn compare(&self, after: Option<Picture>) -> Result<(), String> {
+    fn compare(&self, after: Option<&Picture>) -> Result<(), String> {
         let recovered = self.store.load().map_err(|why| format!("after the crash: {why}"))?;
         let queue = Queue::replay(
             self.started.queue.clone(),
@@ -285,7 +288,7 @@ impl World {
             finalized: recovered.finalized,
             transactions: transactions.collect(),
         };
-        if found == self.before || after.as_ref() == Some(&found) {
+        if found == self.before || after == Some(&found) {
             return Ok(());
         }
         Err(format!("found {found:?}\nbefore {:?}\nafter {after:?}", self.before))
@@ -346,7 +349,7 @@ fn script(slot: u32) -> Vec<Transaction> {
             bob.eip1559(Call { max_fee: 20_000_000_000, tip: 2_000_000_000, ..Call::transfer(to, 1, 2) }),
         ],
         2 => vec![alice.legacy(Call::transfer(to, 1, 3)), bob.eip1559(Call::transfer(to, 0, 4))],
-        3..=LAST_SEND if slot % 3 == 0 => {
+        3..=LAST_SEND if slot.is_multiple_of(3) => {
             vec![alice.eip1559(Call::transfer(to, nonce, 5)), carol.eip2930(Call::transfer(to, nonce / 3, 6))]
         }
         3..=LAST_SEND => vec![alice.eip1559(Call::transfer(to, nonce, 7))],
