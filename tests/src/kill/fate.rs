@@ -94,7 +94,8 @@ mod tests {
         }
     }
 
-    fn ended(reason: String) -> Value {
+    fn ended(by: B256) -> Value {
+        let reason = format!("replaced by {by}");
         json!({ "status": "ended", "ended": { "reason": reason } })
     }
 
@@ -110,7 +111,7 @@ mod tests {
             (hash(3), accepted(1)),
             (hash(4), accepted(2)),
         ]);
-        let told = BTreeMap::from([(hash(3), ended(format!("replaced by {}", hash(2))))]);
+        let told = BTreeMap::from([(hash(3), ended(hash(2)))]);
         let judged = |is_final: &[u8], entries: &BTreeMap<B256, Entry>, told: &BTreeMap<B256, Value>| {
             let mut found = Findings::default();
             let is_final = is_final.iter().map(|last| hash(*last));
@@ -135,7 +136,7 @@ mod tests {
         let stuck = judged(&[1, 2], &entries, &told.clone().into_iter().chain(pending).collect());
         assert_eq!((stuck.lost, stuck.is_good()), (1, false));
 
-        let by_another = BTreeMap::from([(hash(3), ended(format!("replaced by {}", hash(4))))]);
+        let by_another = BTreeMap::from([(hash(3), ended(hash(4)))]);
         assert!(!judged(&[1, 2, 4], &entries, &by_another).is_good());
 
         for said in [Said::Nothing, Said::Refused("nonce too low".to_owned())] {

@@ -15,8 +15,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// What the small disk has besides what is copied to it.
-const ROOM_BYTES: u64 = 1 << 20;
+/// What the small disk has besides what is copied to it: room for the file to double, several times, once the filler is
+/// gone.
+const ROOM_BYTES: u64 = 64 << 20;
 /// Data of a transaction, so that the node's file must grow soon.
 const BULK_BYTES: usize = 28_000;
 /// So many of them make it grow in any case.
