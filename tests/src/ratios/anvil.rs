@@ -165,13 +165,17 @@ impl Drop for Anvil {
     }
 }
 
-/// Installs anvil where build products are, unless it is there.
+/// Installs anvil where build products are, unless it is there; gives the program itself, not the script around it.
 fn install() -> Result<PathBuf, String> {
     let mut directory = std::env::current_exe().map_err(|why| why.to_string())?;
     directory.pop();
     directory.push("anvil");
-    let program = directory.join("node_modules/.bin/anvil");
-    if program.exists() {
+    let modules = directory.join("node_modules/@foundry-rs");
+    let installed = || {
+        let packages = std::fs::read_dir(&modules).ok()?.filter_map(Result::ok);
+        packages.map(|package| package.path().join("bin/anvil")).find(|program| program.is_file())
+    };
+    if let Some(program) = installed() {
         return Ok(program);
     }
     std::fs::create_dir_all(&directory).map_err(|why| why.to_string())?;
@@ -180,8 +184,6 @@ fn install() -> Result<PathBuf, String> {
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--no-progress", "@foundry-rs/anvil@1.7.1"]);
     let output = npm.current_dir(&directory).output().map_err(|why| format!("npm: {why}"))?;
-    if output.status.success() && program.exists() {
-        return Ok(program);
-    }
-    Err(format!("npm cannot install it: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    installed()
+        .ok_or_else(|| format!("npm cannot install it: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
