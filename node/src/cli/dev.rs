@@ -55,11 +55,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
         ..devnet::Config::new(config, genesis.id())
     });
-    let devnet = devnet.await.map_err(|why| match why {
-        devnet::validator::StartError::Store(why) => Failure::Data(why.to_string()),
-        devnet::validator::StartError::Bind(why) => Failure::Port(why.to_string()),
-        why => Failure::usage(why),
-    })?;
+    let devnet = devnet.await.map_err(Failure::from)?;
     let spec = devnet.chain_spec().clone();
     let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir: data_dir.clone(), is_dev: true };
     let node = setup.start().await?;

@@ -1,5 +1,6 @@
 //! What went wrong, in one sentence and an exit code.
 
+use devnet::validator::StartError;
 use std::{fmt, process::ExitCode};
 
 /// What went wrong. Each kind has its exit code, for scripts.
@@ -34,6 +35,16 @@ impl Failure {
     /// From anything that says what failed.
     pub fn runtime(why: impl fmt::Display) -> Self {
         Self::Runtime(why.to_string())
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(why: StartError) -> Self {
+        match why {
+            StartError::Store(why) => Self::Data(why.to_string()),
+            StartError::Bind(why) => Self::Port(why.to_string()),
+            why => Self::usage(why),
+        }
     }
 }
 

@@ -3,10 +3,7 @@
 use super::{Failure, LogFormat, file, setup};
 use crate::logging;
 use clap::Args;
-use devnet::{
-    faults::Faults,
-    validator::{Options, StartError, Validator},
-};
+use devnet::validator::Options;
 use jam::ChainSpec;
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -48,7 +45,6 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
     let listed = spec.bootnodes.get(usize::from(args.index)).map(|node| node.addr);
     let listen = args.listen.or(listed);
     let listen = listen.ok_or_else(|| wrong(&"it says not where this validator listens; give --listen"))?;
-    let bootnodes = spec.bootnodes.clone();
     let options = Options {
         spec,
         index: args.index,
@@ -57,18 +53,6 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
         slot_ms: args.slot_ms,
         finality_lag: args.finality_lag,
     };
-    setup::runtime()?.block_on(async {
-        let faults = Faults::new(options.spec.params.validators);
-        let mut validator = Validator::bind(options, faults).map_err(|why| match why {
-            StartError::Store(why) => Failure::Data(why.to_string()),
-            StartError::Bind(why) => Failure::Port(why.to_string()),
-            why => Failure::usage(why),
-        })?;
-        validator.begin(&bootnodes);
-        let addr = validator.local_addr().map_err(Failure::runtime)?;
-        tracing::info!("validator {} ({}) listens on {addr}", args.index, validator.key());
-        setup::stop_signal().await;
-        validator.shutdown().await;
-        Ok(())
-    })
+    let ended = setup::runtime()?.block_on(devnet::validator::run(options, setup::stop_signal()));
+    ended.map_err(Failure::from)
 }

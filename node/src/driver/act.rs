@@ -105,11 +105,9 @@ impl Driver {
         let slot = self.clock.slot_at(self.now);
         let mut guarantors = Vec::new();
         for slot in [slot, slot.saturating_add(1)] {
-            let Some(assignment) = view.assignment(slot) else { continue };
-            let keys = view.epoch().validators(assignment.era).keys();
-            for key in assignment.guarantors(core).filter_map(|index| keys.get(usize::from(index))) {
-                if !guarantors.contains(key) {
-                    guarantors.push(*key);
+            for key in network::guarantors(&view, core, slot) {
+                if !guarantors.contains(&key) {
+                    guarantors.push(key);
                 }
             }
         }
