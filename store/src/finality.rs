@@ -85,7 +85,7 @@ impl Step<'_> {
         };
         for (at, hash) in (0..).zip(&index.transactions) {
             self.tables.places()?.insert(hash, (number, at))?;
-            self.tables.transactions()?.remove(hash)?;
+            self.take_out(&B256::new(*hash))?;
         }
         for key in &index.addresses {
             self.tables.log_addresses()?.insert(key, ())?;

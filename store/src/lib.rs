@@ -77,6 +77,7 @@
 #[cfg(feature = "faults")]
 pub mod faults;
 
+mod arrivals;
 mod base;
 mod batch;
 mod body;
