@@ -66,6 +66,11 @@ pub(super) fn load(path: &Path) -> Result<(Network, Options), Failure> {
     Ok((network, options))
 }
 
+/// Says whether the text of a configuration file can be used, or in one sentence why not.
+pub fn check_config(text: &str) -> Result<(), String> {
+    parse(text).map(drop)
+}
+
 /// Reads a configuration.
 fn parse(text: &str) -> Result<(Network, Options), String> {
     let mut table = text.parse::<toml::Table>().map_err(|why| why.to_string())?;
