@@ -122,7 +122,7 @@ fn known(bundle: &Bundle, senders: &[u8]) -> Vec<Transaction> {
 
 fn chain() -> Chain {
     let code = |byte: u8, code: &[u8]| (Address::repeat_byte(byte), U256::ZERO, code.to_vec().into());
-    let wallets = (0..WALLETS).map(|index| (Wallet::new(index).address(), U256::MAX >> 100, Bytes::new()));
+    let wallets = (0..WALLETS).map(|index| (Wallet::new(index).address(), U256::from(u128::MAX >> 8), Bytes::new()));
     let contracts = [
         code(0x70, &contracts::erc20()),
         code(0x71, contracts::COUNT),

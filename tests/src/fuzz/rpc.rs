@@ -28,7 +28,7 @@ fn world() -> World {
         filters_max: 16,
         ..Limits::default()
     };
-    let rich = |index| (Wallet::new(index).address(), U256::MAX >> 100, Bytes::new());
+    let rich = |index| (Wallet::new(index).address(), U256::from(u128::MAX >> 8), Bytes::new());
     let code = |byte, code: Bytes| (Address::repeat_byte(byte), U256::ZERO, code);
     let accounts = [
         rich(0),

@@ -54,7 +54,7 @@ fn explore(mut tree: PartialTree, root: Hash) {
 
 pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
     let accounts = [
-        (Wallet::new(0).address(), U256::MAX >> 8, Default::default()),
+        (Wallet::new(0).address(), U256::from(u128::MAX >> 8), Default::default()),
         (Address::repeat_byte(0x70), U256::ZERO, contracts::erc20()),
         (Address::repeat_byte(0x71), U256::ZERO, contracts::COUNT.to_vec().into()),
     ];
