@@ -45,6 +45,11 @@ struct World {
 }
 
 pub(super) fn run(bytes: &[u8]) {
+    live(bytes);
+}
+
+/// How it ended.
+fn live(bytes: &[u8]) -> World {
     allow_simulated_keys();
     let author = Author::simulated(Params::TINY);
     let follower = Follower::new(Params::TINY, author.start(), LIMITS);
@@ -65,6 +70,7 @@ pub(super) fn run(bytes: &[u8]) {
         world.check();
     }
     world.go_on_elsewhere();
+    world
 }
 
 impl World {
@@ -191,4 +197,24 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         ("life".into(), joined(life)),
         ("epoch".into(), joined(long)),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise what is close to a seed would never be believed.
+    #[test]
+    fn seeds_come_as_far_as_they_should() {
+        for (name, bytes) in seeds() {
+            let world = live(&bytes);
+            let (height, packages) = (world.follower.view().head().height, world.follower.size().2);
+            let expected = match &name[..] {
+                "raw" => (4, 0),
+                "life" => (9, 2),
+                _ => (17, 0),
+            };
+            assert_eq!((height, packages), expected, "{name}");
+        }
+    }
 }
