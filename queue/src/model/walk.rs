@@ -1,6 +1,6 @@
 //! Walks: any order of anything, and afterwards, when all is well again, everything becomes final.
 
-use super::world::{Out, World, ms};
+use super::world::{Out, World, clock, ms};
 use crate::{Action, Config, Record, Sent};
 use jam::{HeaderHash, WorkReport};
 use std::collections::BTreeSet;
@@ -152,7 +152,9 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
             let reports = sent.iter().map(|(block, version, _)| (*block, *version)).collect::<Vec<_>>();
             let busy = (0..2).filter(|core| self.world.follower.view().core(*core).is_some());
             let busy = busy.collect::<Vec<_>>();
-            self.world.block(&reports, &busy);
+            // Blocks keep to the clock again, however far behind it they were.
+            let slot = self.world.follower.view().head().slot.max(clock().slot_at(self.world.now)) + 1;
+            self.world.block_on(self.world.head(), slot, &reports, &busy);
             if self.world.queue.bundles().len() == 0 && self.world.queue.newest().number > 0 {
                 return;
             }
