@@ -5,7 +5,15 @@ use super::{
     world::{World, clock, genesis},
 };
 use crate::{Config, JournalError, Queue, Record, Sent};
+use jam::hash::blake2b;
 use types::Time;
+
+/// No block that is sealed from now on may have the hash of one that the journal names.
+fn salt(records: &[Record]) -> u64 {
+    let bytes = records.iter().flat_map(Record::to_bytes).collect::<Vec<_>>();
+    let hash = blake2b(&[b"salt", &bytes]);
+    u64::from(hash[0]) << 32 | u64::from(hash[1]) << 40 | u64::from(hash[2]) << 48
+}
 
 /// Restores a queue from records, and if they are a journal, lets it live on a chain for a while; whatever it does is
 /// checked. The chain knows nothing of what the journal says.
@@ -14,6 +22,7 @@ pub fn resume(config: &Config, records: Vec<Record>) -> Result<(), JournalError>
     check::indexes(&queue);
     let mut world = World::running(config.clone());
     world.queue = queue;
+    world.seals = salt(&records);
     world.kept.clone_from(&records);
     world.journal = records;
     world.compact();

@@ -77,7 +77,7 @@ pub(crate) struct World {
     pub(crate) slots: HashMap<HeaderHash, u32>,
     /// Every block that was made, in order.
     pub(crate) made: Vec<Block>,
-    seals: u64,
+    pub(super) seals: u64,
 }
 
 impl World {
