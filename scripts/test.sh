@@ -40,7 +40,14 @@ else
   echo "no $bare here: without the standard library, but for this system"
   cargo check -p state --no-default-features --locked
 fi
-if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; fi
+if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; else echo "skipped: no cargo-deny"; fi
+# The fuzz targets are no part of the workspace; that they can be built is checked where libFuzzer can.
+if command -v c++ >/dev/null; then
+  if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check --manifest-path fuzz/Cargo.toml; fi
+  cargo check --quiet --manifest-path fuzz/Cargo.toml
+else
+  echo "skipped: no C++ compiler for the fuzz targets"
+fi
 
 say "tests"
 if cargo nextest --version >/dev/null 2>&1; then

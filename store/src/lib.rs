@@ -92,6 +92,8 @@ mod identity;
 mod logs;
 mod medium;
 mod options;
+#[cfg(feature = "faults")]
+mod plant;
 mod reader;
 mod receipts;
 mod recover;
@@ -106,6 +108,8 @@ pub use batch::{Batch, Checkpoint, Unfinished};
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter};
 pub use options::{Chain, Options};
+#[cfg(feature = "faults")]
+pub use plant::Row;
 pub use reader::{Ended, Reader};
 pub use recover::Recovered;
 pub use store::{Committed, Store};

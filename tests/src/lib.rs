@@ -17,6 +17,7 @@ pub mod blocks;
 pub mod crash;
 pub mod devnet;
 pub mod fixtures;
+pub mod fuzz;
 pub mod http;
 pub mod kill;
 pub mod load;

@@ -66,6 +66,11 @@ pub(super) fn load(path: &Path) -> Result<(Network, Options), Failure> {
     Ok((network, options))
 }
 
+/// Says whether the text of a configuration file can be used, or in one sentence why not.
+pub fn check_config(text: &str) -> Result<(), String> {
+    parse(text).map(drop)
+}
+
 /// Reads a configuration.
 fn parse(text: &str) -> Result<(Network, Options), String> {
     let mut table = text.parse::<toml::Table>().map_err(|why| why.to_string())?;
@@ -86,10 +91,16 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
     NETWORK_KEYS.iter().map(|(key, _)| *key).chain(Options::ALL.iter().map(|(key, ..)| *key))
 }
 
+/// No key is nearly as long.
+const KEY_BYTES_COMPARED_MAX: usize = 64;
+
 /// Names the key that was probably meant.
 fn unknown(key: &str) -> String {
     let normal = key.replace('_', "-");
-    let near = known_keys().map(|known| (strsim::damerau_levenshtein(known, &normal), known)).min();
+    // Comparing takes time and memory by the length; nobody mistypes as much as that.
+    let is_short = normal.len() <= KEY_BYTES_COMPARED_MAX;
+    let near = known_keys().filter(|_| is_short);
+    let near = near.map(|known| (strsim::damerau_levenshtein(known, &normal), known)).min();
     match near {
         Some((distance, known)) if distance <= 1 + known.len() / 4 => {
             format!("there is no setting {key:?}; did you mean {known:?}?")
@@ -143,6 +154,7 @@ mod tests {
             "there is no setting \"chain-sepc\"; did you mean \"chain-spec\"?"
         );
         assert!(wrong("zzzzzzzzzzzzzzzzz = 1").contains("pectin config print"));
+        assert!(wrong(&format!("http-port{} = 1", "t".repeat(1 << 20))).contains("pectin config print"));
         assert!(wrong("http-port = 'x'").contains("invalid type"));
         assert!(wrong("http-port = 70000").contains("invalid value"));
         assert!(wrong("= 3").contains("TOML"));

@@ -11,6 +11,7 @@ mod setup;
 mod validator;
 
 pub use failure::Failure;
+pub use file::check_config;
 pub use options::{LogFormat, Options, Policy};
 
 use clap::{Parser, Subcommand};

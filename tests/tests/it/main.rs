@@ -5,6 +5,7 @@
 mod blocks;
 mod crash;
 mod devnet;
+mod fuzz;
 mod network;
 mod node;
 mod purity;
