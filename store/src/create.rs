@@ -22,6 +22,11 @@ pub(crate) fn open(engine: &Engine, options: &Options, genesis: &Genesis) -> Res
         make(engine, options, genesis).map_err(|failure| failure.told(engine))?;
         engine.medium().sync_directory().map_err(|error| engine.error(redb::Error::Io(error)))?;
     }
+    recognise(engine, options)
+}
+
+/// Recognises a file that is there.
+pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<(Position, Slot)> {
     let read = engine.read()?;
     identity::check(engine, &read, &options.chain)?;
     let position = position(engine, &read)?;

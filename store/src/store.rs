@@ -58,6 +58,13 @@ impl Store {
         Self::on(Medium::File(path.as_ref().to_path_buf()), options, genesis)
     }
 
+    /// Opens a file that is there already, as tools do: none is ever made.
+    pub fn existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let engine = crate::tools::existing(path.as_ref(), options.cache_bytes)?;
+        let (position, slot) = engine.guarded(|| create::recognise(&engine, &options))?;
+        Ok(Self::of(engine, options, position, slot))
+    }
+
     /// A store that lasts as long as the process.
     pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Memory, options, genesis)
@@ -72,8 +79,12 @@ impl Store {
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
         let (position, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
+        Ok(Self::of(engine, options, position, slot))
+    }
+
+    fn of(engine: Engine, options: Options, position: Position, slot: Slot) -> Self {
         let writer = Mutex::new(Writer { position, uncertain: None });
-        Ok(Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) })))
+        Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.

@@ -3,9 +3,10 @@
 use super::{Failure, Options, Policy, chain_spec::write_secret};
 use crate::{
     cli::VERSION,
+    data,
     driver::{Settings, Started},
     logging,
-    runtime::{self, Node, NodeError, RpcConfig},
+    runtime::{self, DevMethods, Node, NodeError, RpcConfig},
 };
 use alloy_primitives::hex;
 use bundler::{Authorizer, Bundler};
@@ -33,6 +34,8 @@ pub(super) struct Setup {
     pub(super) data_dir: Option<PathBuf>,
     /// Whether this is a network for development, where limits are wide and pages may read.
     pub(super) is_dev: bool,
+    /// Methods that only such a network has.
+    pub(super) dev: Option<DevMethods>,
 }
 
 impl Setup {
@@ -42,7 +45,7 @@ impl Setup {
     }
 
     /// Opens the store and starts the node.
-    pub(super) async fn start(self) -> Result<Node, Failure> {
+    pub(super) async fn start(mut self) -> Result<Node, Failure> {
         let (service, state) = service_of(&self.spec).map_err(Failure::usage)?;
         let genesis = self.genesis.id();
         if state.head() != genesis {
@@ -59,7 +62,7 @@ impl Setup {
             )));
         }
         let store = self.open_store(service.service)?;
-        let config = self.config(service, state)?;
+        let config = runtime::Config { dev: self.dev.take(), ..self.config(service, state)? };
         Node::start(config, store).await.map_err(|why| failure(&why))
     }
 
@@ -77,10 +80,17 @@ impl Setup {
             Some(directory) => {
                 std::fs::create_dir_all(directory)
                     .map_err(|why| Failure::Data(format!("{}: {why}", directory.display())))?;
-                Store::open(directory.join("pectin.redb"), options, &self.genesis)
+                Store::open(directory.join(data::STORE), options, &self.genesis)
             }
         };
-        opened.map_err(|why: StoreError| Failure::Data(why.to_string()))
+        let opened = opened.map_err(|why: StoreError| Failure::Data(why.to_string()))?;
+        // Only now: what is in the directory of another chain stays as it is.
+        if let Some(directory) = &self.data_dir {
+            let path = directory.join(data::SPEC);
+            data::write_whole(&path, self.spec.to_json().as_bytes())
+                .map_err(|why| Failure::Data(format!("{}: {why}", path.display())))?;
+        }
+        Ok(opened)
     }
 
     fn config(
@@ -115,6 +125,8 @@ impl Setup {
             http,
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
+            spec: spec.to_json(),
+            dev: None,
         })
     }
 
@@ -198,7 +210,7 @@ impl Setup {
 
     /// The operator's token: from its file, or a fresh one that is written there.
     fn token(&self) -> Result<String, Failure> {
-        let in_data = self.data_dir.as_ref().map(|directory| directory.join("admin-token"));
+        let in_data = self.data_dir.as_ref().map(|directory| directory.join(data::TOKEN));
         let Some(path) = self.options.token_file.clone().or(in_data) else { return fresh_token() };
         match std::fs::read_to_string(&path) {
             Ok(token) if token.trim().len() >= 16 => Ok(token.trim().to_owned()),

@@ -5,9 +5,11 @@ mod chain;
 mod clock;
 mod driving;
 mod gateway;
+mod methods;
 mod publish;
 mod writer;
 
+pub use methods::{DevMethods, Faucet};
 pub use rpc::Config as RpcConfig;
 
 use crate::driver::{Broken, Driver, Output, StartError, Started};
@@ -16,6 +18,7 @@ use clock::WallClock;
 use driving::Command;
 use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
+use methods::Methods;
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
 use publish::{Publisher, Wishes};
 use rpc::{Api, Feed, PoolIndex, Server, Snapshot, Sources};
@@ -58,6 +61,10 @@ pub struct Config {
     pub rpc: RpcConfig,
     /// What `web3_clientVersion` says.
     pub version: String,
+    /// The chain specification, for backups.
+    pub spec: String,
+    /// Methods that only a development network has.
+    pub dev: Option<DevMethods>,
 }
 
 /// Why a node does not start.
@@ -156,7 +163,8 @@ impl std::fmt::Debug for Node {
 
 impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
-    pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
+    pub async fn start(mut config: Config, store: Store) -> Result<Self, NodeError> {
+        let dev = config.dev.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -167,11 +175,13 @@ impl Node {
         let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
+        let guarantors = methods::Guarantors::default();
 
         // The driver never leaves its thread; the first picture is made before anybody can look.
         let (ready, is_ready) = oneshot::channel();
         let driver = {
             let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
+            let guarantors = Arc::clone(&guarantors);
             spawn("pectin-driver", move || {
                 let mut driver = match begin(started, &store, &clock, &outputs) {
                     Ok((driver, first)) => {
@@ -183,7 +193,7 @@ impl Node {
                         return None;
                     }
                 };
-                let mut world = Wishes::new(clock, wishes, slots);
+                let mut world = Wishes::new(clock, wishes, slots, guarantors);
                 match driving::run(&mut driver, &orders, &outputs, &mut world) {
                     Ok(()) => Some(left(&driver)),
                     Err(why) => {
@@ -232,7 +242,19 @@ impl Node {
                 tell(&end, result.err().map(Ended::Store));
             })?
         };
-        let gateway = Gateway { commands: commands.clone(), health };
+        let gateway = Arc::new(Gateway { commands: commands.clone(), health });
+        let methods = Methods {
+            store: store.clone(),
+            bundler: started.bundler.clone(),
+            feed: feed.clone(),
+            pool: index.clone(),
+            driver: gateway.clone(),
+            endpoint: endpoint.clone(),
+            guarantors,
+            spec: config.spec.clone(),
+            dev,
+            rebuilt: Default::default(),
+        };
         let sources = Sources {
             chain: rpc::Chain::new(
                 &evm,
@@ -243,8 +265,8 @@ impl Node {
             feed: feed.clone(),
             pool: index,
             archive: Arc::new(StoreArchive(store)),
-            driver: Arc::new(gateway),
-            extensions: vec![],
+            driver: gateway,
+            extensions: vec![Arc::new(methods)],
         };
         let api = Api::new(config.rpc.clone(), sources);
         let server = Server::start(listener, api, None);
