@@ -1,9 +1,6 @@
 //! What `pectin dev` says first.
 
-use crate::{
-    accounts::DevAccount,
-    cli::VERSION,
-};
+use crate::{accounts::DevAccount, cli::VERSION};
 use alloy_primitives::{Address, hex, utils::format_ether};
 use serde_json::{Value, json};
 use std::{
@@ -49,9 +46,7 @@ impl Banner {
 impl Banner {
     /// The same for programs.
     pub fn as_json(&self) -> Value {
-        let account = |account: &DevAccount| {
-            json!({ "address": account.address, "privateKey": hex::encode_prefixed(account.key) })
-        };
+        let account = |account: &DevAccount| json!({ "address": account.address, "privateKey": hex::encode_prefixed(account.key) });
         json!({
             "rpcUrl": format!("http://{}", self.http),
             "wsUrl": format!("ws://{}", self.http),

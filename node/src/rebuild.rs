@@ -27,7 +27,9 @@ pub enum NoBundle {
         newest: u64,
     },
     /// The state before it is not kept any more.
-    #[error("the state before block {number} is not kept any more: the oldest block with one is {oldest} (--states-kept keeps more)")]
+    #[error(
+        "the state before block {number} is not kept any more: the oldest block with one is {oldest} (--states-kept keeps more)"
+    )]
     NoState {
         /// The number.
         number: u64,
@@ -87,7 +89,8 @@ pub fn rebuild(
     let sealed = bundler.replay(&draft, &parent, store.codes())?;
     let refined = bundler.refine(&sealed).map_err(RebuildError::from)?;
     let version = versions.last();
-    let packaged = bundler.package(&refined, version.map_or_else(no_context, |version| version.context.clone()));
+    let packaged =
+        bundler.package(&refined, version.map_or_else(no_context, |version| version.context.clone()));
     if let Some(version) = version.filter(|version| version.package != packaged.hash) {
         return Err(NoBundle::OtherPackage { block: draft.id(), version: version.number });
     }

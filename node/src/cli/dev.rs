@@ -68,7 +68,8 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         None => accounts::derive(&flags.mnemonic, flags.accounts).map_err(Failure::usage)?,
     };
     // The last account pays, so that the nonces of the first ones are whoever uses them.
-    let faucet = funded.last().map(|account| Wallet::new(&account.key)).transpose().map_err(Failure::usage)?;
+    let faucet =
+        funded.last().map(|account| Wallet::new(&account.key)).transpose().map_err(Failure::usage)?;
     let dev = Some(DevMethods { faucet: faucet.map(Faucet::new) });
     let data_dir_given = data_dir.clone();
     let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: true, dev };

@@ -21,7 +21,9 @@ use store::{Store, StoreError};
 use types::Duration;
 
 /// The port that Ethereum tools try first.
-const HTTP_PORT: u16 = 8545;
+pub(super) const HTTP_PORT: u16 = 8545;
+/// A shorter token could be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// What is built, and for whom.
@@ -142,13 +144,7 @@ impl Setup {
     }
 
     fn bundler(&self, service: service::Config) -> Bundler {
-        let authorizer = Authorizer {
-            host: AUTHORIZER_HOST,
-            code_hash: NULL_AUTHORIZER_CODE,
-            config: Default::default(),
-            token: Default::default(),
-        };
-        let mut bundler = Bundler::new(service, self.spec.params, authorizer);
+        let mut bundler = bundler_of(service, self.spec.params);
         let limits = &mut bundler.limits;
         limits.gas_max = self.options.gas_limit.unwrap_or(limits.gas_max).min(limits.gas_max);
         limits.transactions_max =
@@ -212,17 +208,35 @@ impl Setup {
     fn token(&self) -> Result<String, Failure> {
         let in_data = self.data_dir.as_ref().map(|directory| directory.join(data::TOKEN));
         let Some(path) = self.options.token_file.clone().or(in_data) else { return fresh_token() };
-        match std::fs::read_to_string(&path) {
-            Ok(token) if token.trim().len() >= 16 => Ok(token.trim().to_owned()),
-            Ok(_) => Err(Failure::Usage(format!("{}: a token has at least 16 characters", path.display()))),
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
-                let token = fresh_token()?;
-                let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", path.display()));
-                write_secret(&path, &token).map_err(failed)?;
-                Ok(token)
-            }
-            Err(why) => Err(Failure::Usage(format!("{}: {why}", path.display()))),
+        if path.exists() {
+            return read_token(&path);
         }
+        let token = fresh_token()?;
+        write_secret(&path, &token).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
+        Ok(token)
+    }
+}
+
+/// What makes the packages of a service, with the authorizer that lets everything onto a core.
+pub(super) fn bundler_of(service: service::Config, params: jam::Params) -> Bundler {
+    let authorizer = Authorizer {
+        host: AUTHORIZER_HOST,
+        code_hash: NULL_AUTHORIZER_CODE,
+        config: Default::default(),
+        token: Default::default(),
+    };
+    Bundler::new(service, params, authorizer)
+}
+
+/// Reads the operator's token from its file.
+pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
+    let text = super::file::read(path, "the operator's token")?;
+    match text.trim() {
+        token if token.len() >= TOKEN_CHARS_MIN => Ok(token.to_owned()),
+        _ => Err(Failure::Usage(format!(
+            "{}: a token has at least {TOKEN_CHARS_MIN} characters",
+            path.display()
+        ))),
     }
 }
 

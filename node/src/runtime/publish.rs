@@ -109,7 +109,17 @@ impl Wishes {
         slots: SlotClock,
         guarantors: Guarantors,
     ) -> Self {
-        Self { clock, wishes, slots, seen: None, blocks: vec![], status: None, state: None, guarantors, noted: None }
+        Self {
+            clock,
+            wishes,
+            slots,
+            seen: None,
+            blocks: vec![],
+            status: None,
+            state: None,
+            guarantors,
+            noted: None,
+        }
     }
 
     fn wish(&self, wish: Wish) {

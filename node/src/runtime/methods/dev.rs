@@ -39,7 +39,9 @@ impl Methods {
     pub(super) async fn mine(&self, params: &Params) -> Result<Json, Error> {
         params.at_most(1)?;
         if params.raw(0).is_some() {
-            return Err(Error::params("a block's time cannot be chosen: validators compare it with their clocks"));
+            return Err(Error::params(
+                "a block's time cannot be chosen: validators compare it with their clocks",
+            ));
         }
         let before = self.feed.snapshot().latest().id().number;
         let mut pictures = self.feed.watch();

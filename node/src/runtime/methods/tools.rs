@@ -35,7 +35,8 @@ impl Methods {
             return Err(Error::params("invalid argument 0: the directory must be an absolute path"));
         }
         let (store, spec) = (self.store.clone(), self.spec.clone());
-        let copied = tokio::task::spawn_blocking(move || crate::data::backup(&store, &spec, &directory)).await;
+        let copied =
+            tokio::task::spawn_blocking(move || crate::data::backup(&store, &spec, &directory)).await;
         let finalized = copied.map_err(Error::internal)?.map_err(|why| Error::other(why.to_string()))?;
         reply(&json!({ "number": finalized.number, "hash": finalized.hash }))
     }
