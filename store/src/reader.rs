@@ -107,7 +107,9 @@ impl Reader {
     /// A block as its builder decided it, to be executed again. The first block has no parent and no draft.
     pub fn draft(&self, number: u64) -> Result<Option<Draft>> {
         let Some(below) = number.checked_sub(1) else { return Ok(None) };
-        let (Some(parent), Some(header)) = (self.header(below)?, self.header(number)?) else { return Ok(None) };
+        let (Some(parent), Some(header)) = (self.header(below)?, self.header(number)?) else {
+            return Ok(None);
+        };
         let body = self.numbered(BODIES, number, |bytes| body::decode(bytes).ok())?;
         Ok(body.map(|(signature, transactions)| Draft {
             parent,

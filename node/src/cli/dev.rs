@@ -3,6 +3,7 @@
 use super::{
     Failure, Options,
     chain_spec::{Chain, ChainArgs},
+    file,
     setup::{self, Setup},
 };
 use crate::{
@@ -37,12 +38,16 @@ pub(super) struct DevArgs {
     /// Where to write addresses, keys and URLs as JSON, once everything is ready.
     #[arg(long, value_name = "FILE", help_heading = "Chain")]
     config_out: Option<PathBuf>,
+    /// The configuration file. What it says of a network is not for this one.
+    #[arg(long, env = "PECTIN_CONFIG", hide_env = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
 }
 
-pub(super) fn run(args: DevArgs) -> Result<(), Failure> {
+pub(super) fn run(mut args: DevArgs) -> Result<(), Failure> {
     let begun = Instant::now();
+    (_, args.options) = file::merged(args.config.as_deref(), Default::default(), args.options)?;
     Setup::start_logging(&args.options)?;
     let secret = Ed25519Secret::trivial(BUILDER);
     let gas_limit = args.options.gas_limit.unwrap_or(service::config::GAS_LIMIT);
@@ -51,7 +56,8 @@ pub(super) fn run(args: DevArgs) -> Result<(), Failure> {
 }
 
 async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instant) -> Result<(), Failure> {
-    let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options } = args;
+    let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options, .. } =
+        args;
     let Chain { params, config, genesis, .. } = chain;
     let data_dir = options.data_dir.clone();
     let devnet = Devnet::start(devnet::Config {

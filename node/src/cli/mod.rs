@@ -59,7 +59,7 @@ enum Command {
     /// Makes the files that a network of separate processes starts from.
     #[command(
         name = "chain-spec",
-        after_help = "Example:\n  pectin chain-spec --out net --validators 6 --cores 2"
+        after_help = "Examples:\n  pectin chain-spec --out net --validators 6 --cores 2\n  pectin chain-spec --out net --validator-addrs 10.0.0.1:40000,10.0.0.2:40000,10.0.0.3:40000 --cores 1"
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
     /// Shows what can be set, and checks configuration files.
@@ -109,7 +109,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Node(args) => node::run(*args),
         Command::Validator(args) => validator::run(args),
         Command::ChainSpec(args) => chain_spec::run(&args),
-        Command::Config(args) => config::run(&args),
+        Command::Config(args) => config::run(args),
         Command::Tx(args) => tx::run(&args),
         Command::Queue(args) => queue::run_queue(&args),
         Command::Bundle(args) => queue::run_bundle(&args),

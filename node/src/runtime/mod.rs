@@ -53,6 +53,8 @@ pub struct Config {
     pub network_key: Ed25519Secret,
     /// Where to take connections from validators.
     pub p2p: SocketAddr,
+    /// Connections that others may open, if not as many as usual.
+    pub p2p_incoming_max: Option<usize>,
     /// Validators to connect to.
     pub peers: Vec<Bootnode>,
     /// Where to serve RPC.
@@ -208,13 +210,15 @@ impl Node {
             .unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
 
         let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
+        let mut limits = network::Limits::default();
+        limits.incoming_max = config.p2p_incoming_max.unwrap_or(limits.incoming_max);
         let network = network::Config {
             secret: config.network_key.clone(),
             genesis: config.jam_genesis,
             params,
             role: network::Role::Builder,
             listen: Some(*p2p),
-            limits: network::Limits::default(),
+            limits,
         };
         let endpoint = Endpoint::bind(&network, heard)
             .map_err(|why| NodeError::P2p { addr: *p2p, why: why.to_string() })?;

@@ -77,12 +77,7 @@ impl Finding {
 }
 
 pub(super) fn run(args: DoctorArgs) -> Result<(), Failure> {
-    let (network, in_file) = match &args.config {
-        Some(path) => file::load(path)?,
-        None => Default::default(),
-    };
-    let network = args.network.or(network);
-    let options = args.options.or(in_file);
+    let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
     let data_dir = options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data"));
     let address = options.http_addr.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = options.http_port.unwrap_or(super::setup::HTTP_PORT);

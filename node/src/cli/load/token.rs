@@ -128,7 +128,7 @@ mod tests {
         let mut database = InMemoryDB::default();
         let info = AccountInfo::default().with_code(Bytecode::new_raw(code().into()));
         database.insert_account_info(TOKEN, info);
-        let (a, b, all) = (Address::repeat_byte(1), Address::repeat_byte(2), U256::ONE << 128);
+        let (a, b, all) = (Address::repeat_byte(1), Address::repeat_byte(2), U256::ONE << 128_usize);
         assert_eq!(run(&mut database, a, transfer(b, 5)), (true, U256::ONE));
         assert_eq!(
             (balance(&mut database, a), balance(&mut database, b)),

@@ -1,0 +1,195 @@
+//! What the documents tell a reader to do works.
+//!
+//! Convention: a fenced block of `sh` is run, all blocks of a document in order, in one fresh directory that stands for the
+//! repository, by a shell that stops at the first failure. After `sh` may stand
+//!
+//! * `background`: the command goes on until the document ends; the next block waits for its line `ready in`;
+//! * `elsewhere`: it cannot be run here, and the table below says which test runs it instead.
+//!
+//! The port 8545 and the URL of a node are those of this test's own node. `cargo run --release --` is the binary under
+//! test, since building it is what made this test.
+
+use super::repository;
+use std::{
+    fs,
+    net::TcpListener,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    process::Command,
+};
+use tests::process::{Pectin, binary};
+
+/// What cannot be run by a test, and what is run instead.
+const ELSEWHERE: [(&str, &str); 7] = [
+    ("bash scripts/test.sh", "it is what runs this test"),
+    ("cargo bench", "the checks build it"),
+    ("cast ", "tests/it/clients"),
+    ("docker ", "cli::deploy runs the commands of the compose file"),
+    ("systemctl ", "cli::deploy has the unit verified"),
+    ("journalctl ", "it only shows what systemd kept"),
+    ("cargo run --release -p tests --bin", "scripts/test.sh runs the judges"),
+];
+
+/// A block of commands.
+struct Block {
+    line: usize,
+    kind: String,
+    text: String,
+}
+
+fn blocks(document: &str) -> Vec<Block> {
+    let mut blocks = Vec::<Block>::new();
+    let mut open = false;
+    for (index, line) in document.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(info) => {
+                open = true;
+                blocks.push(Block { line: index + 1, kind: info.trim().to_owned(), text: String::new() });
+            }
+            None if open => {
+                let block = blocks.last_mut().unwrap();
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// Where a document's commands run.
+struct Place {
+    directory: tempfile::TempDir,
+    port: u16,
+    background: Vec<Pectin>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let bin = directory.path().join("bin");
+        let release = directory.path().join("work/target/release");
+        fs::create_dir_all(&bin).unwrap();
+        fs::create_dir_all(&release).unwrap();
+        symlink(binary().unwrap(), bin.join("pectin")).unwrap();
+        symlink(binary().unwrap(), release.join("pectin")).unwrap();
+        let cargo = bin.join("cargo");
+        let shim = "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"cargo $*: not in this test\" >&2; exit 1; }\n\
+                    shift 3\nexec pectin \"$@\"\n";
+        fs::write(&cargo, shim).unwrap();
+        fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
+        // Whoever else wants a free port meanwhile gets another one: the system goes through all of them.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self { directory, port, background: vec![] }
+    }
+
+    fn work(&self) -> PathBuf {
+        self.directory.path().join("work")
+    }
+
+    /// The text with this test's node instead of the usual one.
+    fn at_home(&self, text: &str) -> String {
+        text.replace("127.0.0.1:8545", &format!("127.0.0.1:{}", self.port))
+    }
+
+    fn shell(&self, text: &str) -> Command {
+        let mut command = Command::new("bash");
+        let path = format!("{}:{}", self.directory.path().join("bin").display(), std::env::var("PATH").unwrap());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_")) {
+            command.env_remove(name);
+        }
+        command.env("PATH", path).env("HOME", self.directory.path()).current_dir(self.work());
+        command.env("PECTIN_HTTP_PORT", self.port.to_string());
+        command.env("PECTIN_RPC_URL", format!("http://127.0.0.1:{}", self.port));
+        command.args(["-euo", "pipefail", "-c", &self.at_home(text)]);
+        command.stdin(std::process::Stdio::null());
+        command
+    }
+
+    fn run(&mut self, path: &Path, block: &Block) {
+        let place = format!("{}:{}", path.display(), block.line);
+        match &*block.kind {
+            "sh" => {
+                let output = self.shell(&block.text).output().unwrap();
+                let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                let (out, err) = (said(&output.stdout), said(&output.stderr));
+                assert!(output.status.success(), "{place}\n{}\n{out}\n{err}", block.text);
+                println!("{place}: ran\n{out}");
+            }
+            // Lines without a comment, each a program of its own.
+            "sh background" => {
+                for line in block.text.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim()) {
+                    let mut pectin = Pectin::from(self.shell(&format!("exec {line}"))).unwrap();
+                    pectin.wait_for("ready").unwrap_or_else(|why| panic!("{place}: {line}: {why}"));
+                    self.background.push(pectin);
+                }
+            }
+            "sh elsewhere" => {
+                for line in block.text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+                    let known = ELSEWHERE.iter().any(|(command, _)| line.trim_start().starts_with(command));
+                    assert!(known, "{place}: nobody runs {line:?}");
+                }
+            }
+            other => assert!(!other.starts_with("sh") && other != "console" && other != "bash", "{place}: {other:?}"),
+        }
+    }
+}
+
+/// Runs a document.
+fn works(path: &str) {
+    let path = repository().join(path);
+    let document = fs::read_to_string(&path).unwrap();
+    let mut place = Place::new();
+    let blocks = blocks(&document);
+    for block in &blocks {
+        place.run(&path, block);
+    }
+    assert!(blocks.iter().any(|block| block.kind == "sh"), "{}: nothing was run", path.display());
+    // In reverse: who needs whom started after it.
+    while place.background.pop().is_some() {}
+}
+
+#[test]
+fn the_readme() {
+    works("README.md");
+}
+
+#[test]
+fn the_operators_guide() {
+    works("docs/operating.md");
+}
+
+#[test]
+fn the_page_about_commands() {
+    works("docs/commands.md");
+}
+
+/// A document that no test runs has no commands in it.
+#[test]
+fn no_document_is_left_out() {
+    let known = ["README.md", "docs/operating.md", "docs/commands.md"];
+    let all = fs::read_dir(repository()).unwrap().chain(fs::read_dir(repository().join("docs")).unwrap());
+    for path in all.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md")) {
+        let name = path.strip_prefix(repository()).unwrap();
+        if !known.iter().any(|known| name == Path::new(known)) {
+            let document = fs::read_to_string(&path).unwrap();
+            let commands = blocks(&document).iter().filter(|block| block.kind.starts_with("sh")).count();
+            assert_eq!(commands, 0, "{}: a test must run it", name.display());
+        }
+    }
+}
+
+/// Every file and every test that a document names is there.
+#[test]
+fn what_documents_name_is_there() {
+    for name in ["README.md", "ARCHITECTURE.md", "SECURITY.md", "docs/operating.md", "docs/commands.md"] {
+        let path = repository().join(name);
+        let document = fs::read_to_string(&path).unwrap();
+        let links = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|link| !link.starts_with("http") && !link.starts_with('#')) {
+            let target = path.parent().unwrap().join(link.split('#').next().unwrap_or_default());
+            assert!(target.exists(), "{name}: {link}");
+        }
+    }
+}
