@@ -6,7 +6,7 @@ use crate::{
     data,
     driver::{Settings, Started},
     logging,
-    runtime::{self, DevMethods, Node, NodeError, RpcConfig},
+    runtime::{self, DevMethods, Ended, Node, NodeError, RpcConfig},
 };
 use alloy_primitives::hex;
 use bundler::{Authorizer, Bundler};
@@ -320,8 +320,10 @@ pub(super) async fn run_until_stopped(mut node: Node) -> Result<(), Failure> {
         () = stop_signal() => None,
     };
     let left = node.shutdown().await;
-    if let Some(ended) = ended {
-        return Err(Failure::runtime(ended));
+    match ended {
+        Some(ended @ (Ended::Broken(_) | Ended::Store(_))) => return Err(Failure::Data(ended.to_string())),
+        Some(ended @ Ended::Thread(_)) => return Err(Failure::runtime(ended)),
+        None => {}
     }
     match left {
         Some(left) => {

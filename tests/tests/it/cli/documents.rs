@@ -3,7 +3,7 @@
 //! Convention: a fenced block of `sh` is run, all blocks of a document in order, in one fresh directory that stands for the
 //! repository, by a shell that stops at the first failure. After `sh` may stand
 //!
-//! * `background`: the command goes on until the document ends; the next block waits for its line `ready in`;
+//! * `background`: the command goes on until the document ends; the next block waits until it is ready;
 //! * `elsewhere`: it cannot be run here, and the table below says which test runs it instead.
 //!
 //! The port 8545 and the URL of a node are those of this test's own node. `cargo run --release --` is the binary under
@@ -90,7 +90,9 @@ impl Place {
 
     /// The text with this test's node instead of the usual one.
     fn at_home(&self, text: &str) -> String {
-        text.replace("127.0.0.1:8545", &format!("127.0.0.1:{}", self.port))
+        let text = text.replace("127.0.0.1:8545", &format!("127.0.0.1:{}", self.port));
+        // Validators of tests that run at the same time do not meet.
+        text.replace("--validator-port 40000", &format!("--validator-port {}", 20_000 + self.port % 10_000))
     }
 
     fn shell(&self, text: &str) -> Command {
@@ -121,7 +123,8 @@ impl Place {
             "sh background" => {
                 for line in block.text.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim()) {
                     let mut pectin = Pectin::from(self.shell(&format!("exec {line}"))).unwrap();
-                    pectin.wait_for("ready").unwrap_or_else(|why| panic!("{place}: {line}: {why}"));
+                    let up = if line.contains("pectin validator") { "validator listens" } else { "ready in" };
+                    pectin.wait_for(up).unwrap_or_else(|why| panic!("{place}: {line}: {why}"));
                     self.background.push(pectin);
                 }
             }
@@ -180,7 +183,39 @@ fn no_document_is_left_out() {
     }
 }
 
-/// Every file and every test that a document names is there.
+/// Names of tests in backticks: words joined by at least three underscores.
+fn named_tests(document: &str) -> impl Iterator<Item = &str> {
+    let is_test = |name: &&str| {
+        name.matches('_').count() >= 3 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    document.split('`').skip(1).step_by(2).filter(is_test)
+}
+
+fn sources(directory: &Path, all: &mut String) {
+    for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "node_modules" {
+            sources(&path, all);
+        } else if name.ends_with(".rs") {
+            all.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_tests_that_documents_name_are_there() {
+    let mut all = String::new();
+    sources(&repository(), &mut all);
+    let readme = fs::read_to_string(repository().join("README.md")).unwrap();
+    let security = fs::read_to_string(repository().join("SECURITY.md")).unwrap();
+    let named = named_tests(&readme).chain(named_tests(&security)).collect::<Vec<_>>();
+    assert!(named.len() >= 5, "{named:?}");
+    for name in named {
+        assert!(all.contains(&format!("fn {name}(")), "there is no test {name}");
+    }
+}
+
+/// Every file that a document names is there.
 #[test]
 fn what_documents_name_is_there() {
     for name in ["README.md", "ARCHITECTURE.md", "SECURITY.md", "docs/operating.md", "docs/commands.md"] {
