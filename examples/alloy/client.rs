@@ -17,7 +17,8 @@ use std::{error::Error, time::Duration};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = std::env::args().nth(1).unwrap_or_else(|| "http://127.0.0.1:8545".to_owned());
-    let key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80".parse::<PrivateKeySigner>()?;
+    let key =
+        "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80".parse::<PrivateKeySigner>()?;
     let provider = ProviderBuilder::new().wallet(EthereumWallet::from(key)).connect_http(url.parse()?);
     let somebody = address!("00000000000000000000000000000000000000bb");
 
@@ -32,7 +33,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("sealed     in block {number}, status {}", receipt.status());
 
     // `finalized` is what counts for money.
-    while provider.get_block_by_number(BlockNumberOrTag::Finalized).await?.is_none_or(|block| block.number() < number) {
+    while provider
+        .get_block_by_number(BlockNumberOrTag::Finalized)
+        .await?
+        .is_none_or(|block| block.number() < number)
+    {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let hash = receipt.transaction_hash;

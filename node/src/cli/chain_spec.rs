@@ -166,7 +166,8 @@ impl ChainSpecArgs {
 }
 
 pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
-    let there = FILES.map(|name| args.out.join(name)).into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
+    let there =
+        FILES.map(|name| args.out.join(name)).into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
     match there.first() {
         Some(_) if args.if_missing && there.len() == FILES.len() => {
             println!("there already: {}", args.out.display());

@@ -52,7 +52,8 @@ fn check_bundle(directory: &std::path::Path, number: u64) -> Value {
     assert_eq!(summary["block"]["number"], number);
     let pre_root = summary["preRoot"].as_str().unwrap().parse::<jam::Hash>().unwrap();
     Witness::decode(&read("witness.bin")).unwrap().verify::<Blake2b>(pre_root).unwrap();
-    let decoded = |kind: &str, name: &str| run(&["inspect", kind, text(&directory.join(name)), "--json"]).json();
+    let decoded =
+        |kind: &str, name: &str| run(&["inspect", kind, text(&directory.join(name)), "--json"]).json();
     let header = decoded("header", "header.rlp");
     assert_eq!((&header["hash"], &header["stateRoot"]), (&summary["block"]["hash"], &summary["postRoot"]));
     let parent = decoded("header", "parent.rlp");
@@ -173,7 +174,8 @@ fn a_healthy_node_has_no_problem_and_a_sick_one_has() {
     assert!(doctor(&["--slot-ms", "400"]).good().contains("guarantors connected: core 0: 3 of 3"));
     // A slot length that is not the network's: by this clock its blocks are from another time.
     doctor(&[]).refused(1, "problems");
-    std::fs::set_permissions(data.join("admin-token"), std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(data.join("admin-token"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+        .unwrap();
     let said = doctor(&["--slot-ms", "400"]);
     assert!(said.out.contains("can be read by others"), "{said:?}");
     said.refused(1, "1 problems");
@@ -182,8 +184,20 @@ fn a_healthy_node_has_no_problem_and_a_sick_one_has() {
 #[test]
 fn load_becomes_final_and_is_measured() {
     let network = Network::start(&[]);
-    let arguments =
-        ["load", "--senders", "6", "--rate", "60", "--seconds", "2", "--erc20", "50", "--batch", "4", "--json"];
+    let arguments = [
+        "load",
+        "--senders",
+        "6",
+        "--rate",
+        "60",
+        "--seconds",
+        "2",
+        "--erc20",
+        "50",
+        "--batch",
+        "4",
+        "--json",
+    ];
     let report = network.run(&arguments).json();
     let count = |step: &str| report[step]["count"].as_u64().unwrap();
     assert!(count("accepted") > 0);

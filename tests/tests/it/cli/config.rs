@@ -18,7 +18,8 @@ fn the_reference_in_the_documents_is_the_one_that_is_printed() {
 fn flags_win_over_the_environment_and_that_over_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pectin.toml");
-    std::fs::write(&file, "http-port = 1\nlog = \"warn\"\nseal-after-ms = 7\nchain-spec = \"a.json\"\n").unwrap();
+    std::fs::write(&file, "http-port = 1\nlog = \"warn\"\nseal-after-ms = 7\nchain-spec = \"a.json\"\n")
+        .unwrap();
     let environment = [("PECTIN_HTTP_PORT", "2"), ("PECTIN_LOG", "debug")];
     let show = ["config", "show", "--config", text(&file)];
     let said = run_with(&[&show[..], &["--http-port", "3"]].concat(), &environment).good();
@@ -29,7 +30,10 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     assert!(said.contains(&format!("chain-spec = {:?}\n", text(&spec))), "relative to the file: {said}");
     assert!(run(&show).good().contains("http-port = 1\n"));
     // The file may be named in the environment too, and flags may say no.
-    let said = run_with(&["config", "show", "--dry-run=false"], &[("PECTIN_CONFIG", text(&file)), ("PECTIN_DRY_RUN", "true")]);
+    let said = run_with(
+        &["config", "show", "--dry-run=false"],
+        &[("PECTIN_CONFIG", text(&file)), ("PECTIN_DRY_RUN", "true")],
+    );
     let said = said.good();
     assert!(said.contains("http-port = 1\n") && said.contains("dry-run = false\n"), "{said}");
     assert!(run(&["config", "show", "--dry-run"]).good().contains("dry-run = true\n"));

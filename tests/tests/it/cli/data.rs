@@ -30,7 +30,8 @@ fn a_backup_of_a_running_node_is_restored_and_goes_on() {
     assert!(run(&["db", "check", "--data-dir", text(&data)]).good().contains("is sound"));
 
     let restore = ["db", "restore", "--from", text(&backup), "--data-dir", text(&again)];
-    run(&["db", "restore", "--from", text(&backup), "--data-dir", text(&data)]).refused(2, "is there already");
+    run(&["db", "restore", "--from", text(&backup), "--data-dir", text(&data)])
+        .refused(2, "is there already");
     run(&restore).good();
     run(&restore).refused(2, "is there already");
     assert!(run(&["db", "check", "--data-dir", text(&again)]).good().contains("is sound"));

@@ -28,7 +28,8 @@ fn commands(directory: &Path) -> Vec<(String, Vec<String>)> {
         let name = name.as_str().unwrap().to_owned();
         let at_home = |argument: String| {
             let data = directory.join(&name);
-            let argument = argument.replace("172.30.", &network).replace("0.0.0.0", &format!("{network}0.20"));
+            let argument =
+                argument.replace("172.30.", &network).replace("0.0.0.0", &format!("{network}0.20"));
             let argument = argument.replace("=/net", &format!("={}/net", text(directory)));
             argument.replace("=/data", &format!("={}", text(&data)))
         };
@@ -42,7 +43,9 @@ fn commands(directory: &Path) -> Vec<(String, Vec<String>)> {
 fn the_network_of_the_compose_file_finalizes_transactions() {
     let directory = tempfile::tempdir().unwrap();
     let commands = commands(directory.path());
-    let named = |name: &str| commands.iter().filter(|(known, _)| known.starts_with(name)).map(|(_, command)| command);
+    let named = |name: &'static str| {
+        commands.iter().filter(move |(known, _)| known.starts_with(name)).map(|(_, command)| command)
+    };
     let ran = |command: &Vec<String>| -> Ran { run(&command.iter().map(String::as_str).collect::<Vec<_>>()) };
     for chain in named("chain") {
         ran(chain).good();
@@ -57,7 +60,8 @@ fn the_network_of_the_compose_file_finalizes_transactions() {
     let mut builder = Pectin::start(builder.chain(&more)).unwrap();
     let line = builder.wait_for("RPC on").unwrap();
     let url = line.split_whitespace().last().unwrap();
-    let report = run(&["load", "--rpc-url", url, "--senders", "2", "--rate", "4", "--seconds", "1", "--json"]).json();
+    let report =
+        run(&["load", "--rpc-url", url, "--senders", "2", "--rate", "4", "--seconds", "1", "--json"]).json();
     assert!(report["final"]["count"].as_u64().unwrap() > 0, "{report}");
     drop(validators);
 }
@@ -68,7 +72,9 @@ fn everything_that_the_compose_file_mounts_is_there() {
     let deploy = repository().join("deploy");
     let volumes = compose["volumes"].as_mapping().unwrap();
     for (name, service) in compose["services"].as_mapping().unwrap() {
-        for volume in service["volumes"].as_sequence().into_iter().flatten().map(|volume| volume.as_str().unwrap()) {
+        for volume in
+            service["volumes"].as_sequence().into_iter().flatten().map(|volume| volume.as_str().unwrap())
+        {
             let source = volume.split(':').next().unwrap();
             match source.strip_prefix("./") {
                 Some(path) => assert!(deploy.join(path).exists(), "{name:?}: {volume}"),
@@ -80,7 +86,11 @@ fn everything_that_the_compose_file_mounts_is_there() {
             assert!(port.as_str().unwrap().starts_with("127.0.0.1:"), "{name:?}: {port:?}");
         }
     }
-    for name in ["prometheus/prometheus.yml", "grafana/provisioning/datasources/prometheus.yaml", "grafana/provisioning/dashboards/pectin.yaml"] {
+    for name in [
+        "prometheus/prometheus.yml",
+        "grafana/provisioning/datasources/prometheus.yaml",
+        "grafana/provisioning/dashboards/pectin.yaml",
+    ] {
         serde_yaml_ng::from_str::<Value>(&fs::read_to_string(deploy.join(name)).unwrap()).unwrap();
     }
 }
@@ -117,7 +127,11 @@ fn the_unit_is_one_that_systemd_takes() {
 #[test]
 fn the_image_starts_what_there_is() {
     let file = fs::read_to_string(repository().join("deploy/Dockerfile")).unwrap();
-    assert_eq!(file.lines().filter(|line| line.starts_with("FROM ")).count(), 2, "built apart from what runs");
+    assert_eq!(
+        file.lines().filter(|line| line.starts_with("FROM ")).count(),
+        2,
+        "built apart from what runs"
+    );
     assert!(file.contains("\nUSER pectin\n"), "not as root");
     let manifest = fs::read_to_string(repository().join("Cargo.toml")).unwrap();
     let version = manifest.split("rust-version = \"").nth(1).unwrap().split('"').next().unwrap();

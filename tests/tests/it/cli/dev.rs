@@ -55,7 +55,10 @@ fn accounts_are_written_for_programs() {
     assert_eq!(accounts[0]["address"], "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
     for account in accounts {
         let balance = network.call("eth_getBalance", json!([account["address"], "latest"])).unwrap();
-        assert_eq!(balance.as_str().unwrap(), format!("{:#x}", config["balanceWei"].as_str().unwrap().parse::<u128>().unwrap()));
+        assert_eq!(
+            balance.as_str().unwrap(),
+            format!("{:#x}", config["balanceWei"].as_str().unwrap().parse::<u128>().unwrap())
+        );
     }
     let nowhere = directory.path().join("no/such/directory.json");
     run(&["dev", "--http-port", "0", "--config-out", text(&nowhere)]).refused(2, "directory.json");
@@ -73,7 +76,11 @@ fn a_dry_run_builds_and_never_submits() {
         std::thread::yield_now();
     }
     let status = network.call("builder_status", json!([])).unwrap();
-    assert_eq!((&status["totals"]["packages"], &status["totals"]["sends"]), (&json!(0), &json!(0)), "{status}");
+    assert_eq!(
+        (&status["totals"]["packages"], &status["totals"]["sends"]),
+        (&json!(0), &json!(0)),
+        "{status}"
+    );
     assert_eq!(network.run(&["tx", &hash, "--json"]).json()["status"], "bundled");
     network.pectin.terminate();
     assert!(network.pectin.wait().unwrap().success());
@@ -86,10 +93,20 @@ fn a_builder_has_no_faucet_and_keeps_its_tools_to_the_operator() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| text(&directory.path().join(name)).to_owned();
     run(&["chain-spec", "--out", &path("net"), "--cores", "1", "--validator-port", "47910"]).good();
-    let (spec, genesis, key) = (path("net/chain-spec.json"), path("net/genesis.json"), path("net/builder.key"));
+    let (spec, genesis, key) =
+        (path("net/chain-spec.json"), path("net/genesis.json"), path("net/builder.key"));
     let arguments = [
-        "node", "--chain-spec", &spec, "--genesis", &genesis, "--builder-key", &key, "--data-dir", &path("data"),
-        "--http-port", "0",
+        "node",
+        "--chain-spec",
+        &spec,
+        "--genesis",
+        &genesis,
+        "--builder-key",
+        &key,
+        "--data-dir",
+        &path("data"),
+        "--http-port",
+        "0",
     ];
     let mut pectin = Pectin::start(arguments).unwrap();
     let line = pectin.wait_for("RPC on").unwrap();
@@ -98,7 +115,9 @@ fn a_builder_has_no_faucet_and_keeps_its_tools_to_the_operator() {
     for method in ["evm_mine", "dev_faucet"] {
         assert!(network.call(method, json!([])).unwrap_err().contains("does not exist"), "{method}");
     }
-    for (method, params) in [("builder_backup", json!([path("x")])), ("builder_bundleFile", json!([1, "bundle.json"]))] {
+    for (method, params) in
+        [("builder_backup", json!([path("x")])), ("builder_bundleFile", json!([1, "bundle.json"]))]
+    {
         assert!(network.call(method, params).unwrap_err().contains("only for the operator"), "{method}");
     }
     let backup = path("backup");

@@ -97,8 +97,10 @@ impl Place {
 
     fn shell(&self, text: &str) -> Command {
         let mut command = Command::new("bash");
-        let path = format!("{}:{}", self.directory.path().join("bin").display(), std::env::var("PATH").unwrap());
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_")) {
+        let path =
+            format!("{}:{}", self.directory.path().join("bin").display(), std::env::var("PATH").unwrap());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_"))
+        {
             command.env_remove(name);
         }
         command.env("PATH", path).env("HOME", self.directory.path()).current_dir(self.work());
@@ -121,7 +123,8 @@ impl Place {
             }
             // Lines without a comment, each a program of its own.
             "sh background" => {
-                for line in block.text.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim()) {
+                for line in block.text.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim())
+                {
                     let mut pectin = Pectin::from(self.shell(&format!("exec {line}"))).unwrap();
                     let up = if line.contains("pectin validator") { "validator listens" } else { "ready in" };
                     pectin.wait_for(up).unwrap_or_else(|why| panic!("{place}: {line}: {why}"));
@@ -129,12 +132,17 @@ impl Place {
                 }
             }
             "sh elsewhere" => {
-                for line in block.text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+                for line in
+                    block.text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+                {
                     let known = ELSEWHERE.iter().any(|(command, _)| line.trim_start().starts_with(command));
                     assert!(known, "{place}: nobody runs {line:?}");
                 }
             }
-            other => assert!(!other.starts_with("sh") && other != "console" && other != "bash", "{place}: {other:?}"),
+            other => assert!(
+                !other.starts_with("sh") && other != "console" && other != "bash",
+                "{place}: {other:?}"
+            ),
         }
     }
 }
@@ -173,7 +181,9 @@ fn the_page_about_commands() {
 fn no_document_is_left_out() {
     let known = ["README.md", "docs/operating.md", "docs/commands.md"];
     let all = fs::read_dir(repository()).unwrap().chain(fs::read_dir(repository().join("docs")).unwrap());
-    for path in all.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md")) {
+    for path in
+        all.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
+    {
         let name = path.strip_prefix(repository()).unwrap();
         if !known.iter().any(|known| name == Path::new(known)) {
             let document = fs::read_to_string(&path).unwrap();

@@ -94,8 +94,10 @@ fn hmac(key: &[u8], message: &[u8]) -> [u8; 32] {
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let chunk = |chunk: &[u8]| {
-        let word = chunk.iter().chain([&0; 3]).take(3).fold(0_usize, |word, byte| word << 8 | usize::from(*byte));
-        let digit = |at: usize| if at <= chunk.len() { DIGITS[word >> (18 - 6 * at) & 63] as char } else { '=' };
+        let word =
+            chunk.iter().chain([&0; 3]).take(3).fold(0_usize, |word, byte| word << 8 | usize::from(*byte));
+        let digit =
+            |at: usize| if at <= chunk.len() { DIGITS[word >> (18 - 6 * at) & 63] as char } else { '=' };
         [0, 1, 2, 3].map(digit)
     };
     bytes.chunks(3).flat_map(chunk).collect()
