@@ -103,6 +103,13 @@ enum Command {
 
 /// Does what the command line says. The exit code says what kind of thing went wrong.
 pub fn run() -> std::process::ExitCode {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // What the store catches it tells as an error, in one sentence.
+        if !store::is_guarded() {
+            usual(panic);
+        }
+    }));
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Dev(args) => dev::run(*args),
