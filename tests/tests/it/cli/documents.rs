@@ -11,6 +11,7 @@
 
 use super::repository;
 use std::{
+    collections::BTreeSet,
     fs,
     net::TcpListener,
     os::unix::fs::{PermissionsExt, symlink},
@@ -223,6 +224,20 @@ fn the_tests_that_documents_name_are_there() {
     for name in named {
         assert!(all.contains(&format!("fn {name}(")), "there is no test {name}");
     }
+}
+
+/// The operator's guide explains every alarm that there is, and no other.
+#[test]
+fn every_alarm_is_explained() {
+    let guide = fs::read_to_string(repository().join("docs/operating.md")).unwrap();
+    let explained = guide.lines().filter_map(|line| line.strip_prefix("| `Pectin")?.split('`').next());
+    let explained = explained.map(|name| format!("Pectin{name}")).collect::<BTreeSet<_>>();
+    let rules = fs::read_to_string(repository().join("deploy/prometheus/alerts.yml")).unwrap();
+    let rules = serde_yaml_ng::from_str::<serde_yaml_ng::Value>(&rules).unwrap();
+    let groups = rules["groups"].as_sequence().unwrap().iter();
+    let alarms = groups.flat_map(|group| group["rules"].as_sequence().unwrap());
+    let alarms = alarms.map(|rule| rule["alert"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(explained, alarms);
 }
 
 /// Every file that a document names is there.
