@@ -9,6 +9,7 @@
 //! * [`driver`] decides everything and touches nothing: it takes commands and the time, and gives batches with what may
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
+//! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
@@ -16,4 +17,6 @@ pub mod banner;
 pub mod cli;
 pub mod driver;
 pub mod logging;
+pub mod observe;
 pub mod runtime;
+mod web;

@@ -47,6 +47,21 @@ pub struct Times {
     pub released: Option<Time>,
 }
 
+impl Times {
+    /// When a bundle first came into a state.
+    pub const fn reached(&self, state: &queue::State) -> Option<Time> {
+        match state {
+            queue::State::Queued { .. } => self.sealed,
+            queue::State::Submitted { .. } => self.submitted,
+            queue::State::Guaranteed { .. } => self.guaranteed,
+            queue::State::Accumulated => self.accumulated,
+            queue::State::Finalized => self.finalized,
+            queue::State::Abandoned => None,
+            queue::State::Released => self.released,
+        }
+    }
+}
+
 /// What the driver knows of the pool, for readers.
 #[derive(Debug)]
 pub struct PoolIndex {
@@ -177,6 +192,11 @@ impl PoolIndex {
     /// A transaction that was accepted and is not final.
     pub fn get(&self, hash: &B256) -> Option<Pooled> {
         self.part(hash).read().get(hash).cloned()
+    }
+
+    /// When a transaction that is not final was accepted, or came back.
+    pub fn since(&self, hash: &B256) -> Option<Time> {
+        self.part(hash).read().get(hash).map(|pooled| pooled.since)
     }
 
     /// A sender's next nonce, counting what is pooled and in unfinished blocks.

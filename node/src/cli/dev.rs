@@ -12,7 +12,7 @@ use crate::{
 use clap::Args;
 use devnet::Devnet;
 use jam::Ed25519Secret;
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 /// Builders of development networks have this key. Validators have the keys before it.
 const BUILDER: u32 = 1 << 16;
@@ -55,9 +55,18 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
         ..devnet::Config::new(config, genesis.id())
     });
-    let devnet = devnet.await.map_err(Failure::from)?;
+    let devnet = Arc::new(devnet.await.map_err(Failure::from)?);
     let spec = devnet.chain_spec().clone();
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir: data_dir.clone(), is_dev: true };
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir: data_dir.clone(),
+        is_dev: true,
+        devnet: Some(devnet.clone()),
+    };
     let node = setup.start().await?;
     let funded = match genesis_file {
         Some(_) => vec![],

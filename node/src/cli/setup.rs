@@ -9,12 +9,16 @@ use crate::{
 };
 use alloy_primitives::hex;
 use bundler::{Authorizer, Bundler};
-use devnet::genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of};
+use devnet::{
+    Devnet,
+    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
+};
 use jam::{ChainSpec, Ed25519Secret, follow::Start};
 use service::genesis::Genesis;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use store::{Store, StoreError};
 use types::Duration;
@@ -33,6 +37,8 @@ pub(super) struct Setup {
     pub(super) data_dir: Option<PathBuf>,
     /// Whether this is a network for development, where limits are wide and pages may read.
     pub(super) is_dev: bool,
+    /// The validators, if they run here.
+    pub(super) devnet: Option<Arc<Devnet>>,
 }
 
 impl Setup {
@@ -115,6 +121,7 @@ impl Setup {
             http,
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
+            devnet: self.devnet.clone(),
         })
     }
 
