@@ -13,10 +13,10 @@ const FIGURES = [
   ["Validators", ({ heads, node }) => [`${heads.peers} of ${node.validators}`, "connected", heads.peers ? null : "bad"]],
   ["Executed twice", ({ totals }) => [count(totals.executedTwice), "transactions; must be 0", totals.executedTwice ? "bad" : "good"]],
   ["Windows missed", ({ totals }) => [count(totals.windowsMissed), "this node was too late for", totals.windowsMissed ? "bad" : "good"]],
-  ["Time-outs", ({ totals }) => [count(totals.timeouts), "guarantees that did not come in time"]],
+  ["Time-outs", ({ totals }) => [count(totals.timeouts), "guarantees that came too late"]],
   ["Packages", ({ totals }) => [count(totals.packages), `built, ${count(totals.sends)} times sent`]],
-  ["Second guarantees", ({ totals }) => [count(totals.duplicateGuarantees), "of a block; harmless, applied once"]],
-  ["Releases", ({ totals }) => [count(totals.releases), "blocks given back to the pool"]],
+  ["Second guarantees", ({ totals }) => [count(totals.duplicateGuarantees), "harmless; applied once"]],
+  ["Releases", ({ totals }) => [count(totals.releases), "blocks back to the pool"]],
 ];
 
 function bestSlot({ heads, node }) {

@@ -32,7 +32,9 @@ function draw(changed, message) {
   if (has(changed, "pool", "refused", "node")) pool.draw();
   if (has(changed, "sizes", "node")) sizes.draw();
   if (has(changed, "faults")) faults.draw();
+  if (message.whole || has(changed, "accounts")) accounts.draw();
   if (message.lines.length || message.whole) log.draw(Boolean(message.whole));
+  attribute(document.querySelector("main"), "data-ready", true);
   if (moved || has(changed, "heads", "pool")) detail.refresh();
 }
 
@@ -52,5 +54,5 @@ live.watchLink((state) => {
   attribute($("link"), "data-state", state);
   text($("link"), LINKS[state]);
 });
-live.start();
 accounts.start();
+live.start();

@@ -75,7 +75,7 @@ impl Named {
 
 /// See the [module](self).
 #[derive(Debug)]
-pub struct Counters {
+pub(crate) struct Counters {
     pub(super) pool: Named,
     pub(super) ended: Named,
     pub(super) queue: Named,

@@ -19,7 +19,7 @@ mod text;
 
 pub use lines::Line;
 pub use scrape::{Limits, Scraped, scrape};
-pub use table::{METRICS, Metric, reference};
+pub use table::{Kind, METRICS, Metric, reference};
 
 use counters::Counters;
 use lines::Lines;
