@@ -30,8 +30,9 @@ function chosen(node, slots) {
   return all.sort((a, b) => used.has(b) - used.has(a) || a - b).slice(0, ROWS_MAX).sort((a, b) => a - b);
 }
 
-function use(cores, core, slot, newest) {
-  if (!cores) return slot > newest ? ["future", `slot ${slot}: not yet`] : ["none", `slot ${slot}: no block`];
+function use(cores, core, slot, oldest, newest) {
+  if (!cores && slot < oldest) return ["unknown", `slot ${slot}: before this node looked`];
+  if (!cores) return slot > newest ? ["unknown", `slot ${slot}: not yet`] : ["none", `slot ${slot}: no block`];
   const used = cores[core];
   if (used === 0) return ["free", `slot ${slot}: free`];
   if (used === 1) return ["other", `slot ${slot}: somebody else's report`];
@@ -45,6 +46,8 @@ export function draw() {
   if (!node || !slots) return;
   const bySlot = new Map(slots);
   const newest = slots.length ? slots[slots.length - 1][0] : 0;
+  // The very first slot of a chain is long ago.
+  const oldest = slots.find(([slot]) => slot > newest - 10 * SLOTS)?.[0] ?? newest;
   const last = Math.max(newest, Math.floor((now() - node.epochMs) / node.slotMs));
   const wanted = chosen(node, slots);
   for (const [core, made] of rows) {
@@ -58,7 +61,7 @@ export function draw() {
     let ours = 0;
     made.cells.forEach((cell, place) => {
       const slot = last - SLOTS + 1 + place;
-      const [kind, words] = use(bySlot.get(slot), core, slot, newest);
+      const [kind, words] = use(bySlot.get(slot), core, slot, oldest, newest);
       ours += kind === "ours" || kind === "again";
       attribute(cell, "data-use", kind);
       attribute(cell, "title", words);

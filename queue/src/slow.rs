@@ -121,7 +121,8 @@ impl Asked<'_> {
     }
 
     fn submitted(&self, version: u32, core: u16, sent_at: Time) -> Option<String> {
-        if !self.is_older_than(sent_at, GUARANTEE_SLOTS) && self.bundle.versions.len() < 2 {
+        let was_sent_before = self.bundle.versions.iter().map(|version| version.sends).sum::<u32>() > 1;
+        if !self.is_older_than(sent_at, GUARANTEE_SLOTS) && !was_sent_before {
             return None;
         }
         let taken = self.bundle.versions.last().is_some_and(|last| last.taken);

@@ -267,7 +267,7 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     api.reply(&json!({
         "hash": hash,
         "status": status,
-        "since": pooled.as_ref().map(|pooled| pooled.since.as_millis()),
+        "since": ms(api.pool.since(&hash)),
         "attempts": pooled.as_ref().map(|pooled| pooled.attempts),
         "block": block.map(id),
         "index": found.as_ref().map(|(_, index)| index),

@@ -11,7 +11,8 @@ const ALERTS: &str = include_str!("../../../../deploy/prometheus/alerts.yml");
 type Used = (String, BTreeSet<String>);
 
 /// Words of the language that are neither metrics nor functions.
-const WORDS: [&str; 9] = ["by", "without", "on", "ignoring", "group_left", "group_right", "and", "or", "unless"];
+const WORDS: [&str; 9] =
+    ["by", "without", "on", "ignoring", "group_left", "group_right", "and", "or", "unless"];
 
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
@@ -28,7 +29,11 @@ fn metrics(expression: &str) -> Vec<Used> {
         if !first.is_ascii_alphabetic() {
             // A number may be followed by a letter (1e9), which is no name.
             let number = rest.find(|c: char| !(is_name(c) || c == '.')).unwrap_or(rest.len());
-            rest = if first.is_ascii_digit() { &rest[number..] } else { &rest[first.len_utf8().min(rest.len())..] };
+            rest = if first.is_ascii_digit() {
+                &rest[number..]
+            } else {
+                &rest[first.len_utf8().min(rest.len())..]
+            };
             continue;
         }
         let (name, after) = rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
@@ -78,8 +83,12 @@ fn wrong(expression: &str) -> Vec<String> {
             continue;
         };
         // What Prometheus adds, and what a histogram has.
-        let known = |label: &String| metric.labels.contains(&&**label) || ["instance", "job", "le"].contains(&&**label);
-        wrong.extend(labels.iter().filter(|label| !known(label)).map(|label| format!("{series} has no {label}")));
+        let known = |label: &String| {
+            metric.labels.contains(&&**label) || ["instance", "job", "le"].contains(&&**label)
+        };
+        wrong.extend(
+            labels.iter().filter(|label| !known(label)).map(|label| format!("{series} has no {label}")),
+        );
     }
     wrong
 }
@@ -113,7 +122,10 @@ fn every_metric_of_the_alerts_exists() {
 #[test]
 fn a_metric_that_does_not_exist_is_found() {
     let names = |text: &str| metrics(text).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
-    assert_eq!(names("sum by (le, a) (rate(x_bucket{l=\"y{\"}[5m])) / on (b) y * 1e9 > 0.5"), ["x_bucket", "y"]);
+    assert_eq!(
+        names("sum by (le, a) (rate(x_bucket{l=\"y{\"}[5m])) / on (b) y * 1e9 > 0.5"),
+        ["x_bucket", "y"]
+    );
     assert_eq!(names("max(a{i=~\"$instance\"} - b)"), ["a", "b"]);
     assert!(wrong("pectin_peers == 0").is_empty());
     assert_eq!(wrong("pectin_nothing == 0").len(), 1);

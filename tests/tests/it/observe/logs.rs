@@ -23,8 +23,12 @@ fn at_info_there_is_the_queue_and_nothing_else_under_load() {
     }
     let others = words.iter().filter(|words| !is_of_the_queue(words)).collect::<Vec<_>>();
     assert!(others.is_empty(), "{others:#?}");
-    for kind in ["Sealed", "Marked submitted", "Marked guaranteed", "Marked accumulated", "Marked finalized"] {
-        assert!(words.iter().any(|words| words.starts_with(&format!("Queue: {kind} bundleID=B-1"))), "{kind}");
+    for kind in ["Sealed", "Marked submitted", "Marked guaranteed", "Marked accumulated", "Marked finalized"]
+    {
+        assert!(
+            words.iter().any(|words| words.starts_with(&format!("Queue: {kind} bundleID=B-1"))),
+            "{kind}"
+        );
     }
     assert!(words.iter().any(|words| words.starts_with("Queue Runner: In submission window queued=")));
 }
@@ -38,5 +42,8 @@ fn a_pretty_line_has_a_time_a_level_and_the_words() {
     assert!(parts.next().is_some_and(|time| time.contains('T') && time.ends_with('Z')), "{line}");
     assert_eq!(parts.next(), Some("INFO"), "{line}");
     let words = parts.next().unwrap().trim_start();
-    assert_eq!(words.split(" core=").next(), Some("Queue: Marked submitted bundleID=B-1 blockNumber=1 version=1"));
+    assert_eq!(
+        words.split(" core=").next(),
+        Some("Queue: Marked submitted bundleID=B-1 blockNumber=1 version=1")
+    );
 }

@@ -37,17 +37,20 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     assert_eq!(answer.status, 200);
     let scrape = text(&answer);
     // In the order of the table, each with its kind and meaning.
-    let said = |what: &str| scrape.lines().filter_map(|line| line.strip_prefix(what)).collect::<Vec<_>>().join("\n");
+    let said =
+        |what: &str| scrape.lines().filter_map(|line| line.strip_prefix(what)).collect::<Vec<_>>().join("\n");
     let kinds = METRICS.iter().map(|metric| format!("{} {}", metric.name, metric.kind.name()));
     assert_eq!(said("# TYPE "), kinds.collect::<Vec<_>>().join("\n"));
     let helps = METRICS.iter().map(|metric| format!("{} {}", metric.name, metric.help));
     assert_eq!(said("# HELP "), helps.collect::<Vec<_>>().join("\n"));
     let samples = samples(&scrape);
     for metric in METRICS {
-        let ends: &[&str] = if metric.kind.name() == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
+        let ends: &[&str] =
+            if metric.kind.name() == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
         for end in ends {
             let of = |(name, ..): &&(String, Vec<String>, f64)| *name == format!("{}{end}", metric.name);
-            let labels = samples.iter().filter(of).map(|(_, labels, _)| labels.clone()).collect::<BTreeSet<_>>();
+            let labels =
+                samples.iter().filter(of).map(|(_, labels, _)| labels.clone()).collect::<BTreeSet<_>>();
             let bound = (*end == "_bucket").then_some("le");
             let expected = metric.labels.iter().copied().chain(bound).map(str::to_owned).collect::<Vec<_>>();
             assert_eq!(labels.into_iter().collect::<Vec<_>>(), [expected], "{}{end}", metric.name);
@@ -98,7 +101,9 @@ fn only_those_who_may_ask_are_answered_and_nobody_can_do_anything_by_accident() 
     let mut ask = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
         client.request(method, path, headers, body.as_bytes()).unwrap().status
     };
-    for path in ["/", "/tx/0x12", "/page/main.js", "/page/live", "/metrics", "/healthz", "/readyz", "/dev/faults"] {
+    for path in
+        ["/", "/tx/0x12", "/page/main.js", "/page/live", "/metrics", "/healthz", "/readyz", "/dev/faults"]
+    {
         assert_eq!(ask("GET", path, &[("host", "evil.example")], ""), 403, "{path}");
     }
     for path in ["/", "/page/main.js", "/page/style.css", "/metrics", "/healthz"] {
