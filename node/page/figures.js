@@ -21,7 +21,8 @@ const FIGURES = [
 
 function bestSlot({ heads, node }) {
   const slot = Math.floor((now() - node.epochMs) / node.slotMs);
-  const behind = heads.bestSlot === null ? null : Math.max(0, slot - heads.bestSlot);
+  // A chain's first slot lies years back.
+  const behind = !heads.bestSlot ? null : Math.max(0, slot - heads.bestSlot);
   const words = behind === null ? "no block yet" : behind < 2 ? "blocks arrive" : `no block for ${count(behind)} slots, ${duration(behind * node.slotMs)}`;
   return [count(heads.bestSlot), words, behind === null || behind > 3 ? "bad" : null];
 }

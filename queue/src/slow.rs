@@ -27,8 +27,14 @@ pub fn why_slow(bundle: &Bundle, outlook: &Outlook, since: Option<Time>, now: Ti
         State::Finalized | State::Released => None,
         State::Abandoned => Some(asked.abandoned()),
         _ if silent > SILENT_SLOTS => Some(format!(
-            "No block of JAM has come for {silent} slots, so nothing can move; that is safe, since silence counts \
-             against no bundle and everything is on disk; it goes on with the next block."
+            "No block of JAM has come {}, so nothing can move; that is safe, since silence counts against no bundle and \
+             everything is on disk; it goes on with the next block.",
+            // A chain's first slot lies years back.
+            if outlook.best.is_some_and(|(slot, _)| slot == 0) {
+                "since the start".to_owned()
+            } else {
+                format!("for {silent} slots")
+            }
         )),
         State::Queued { version } => asked.queued(version),
         State::Submitted { version, core, sent_at, .. } => asked.submitted(version, core, sent_at),
@@ -149,7 +155,9 @@ impl Asked<'_> {
     fn after_timeout(&self) -> String {
         let life = self.ahead.anchor_life.unwrap_or(0);
         let again = match life >= self.outlook.anchor_margin {
-            true => format!("the same bytes are sent again, while their anchor lives ({life} blocks left)"),
+            true => format!(
+                "the same bytes are sent again, or a new version if their anchor is too old by then ({life} blocks left)"
+            ),
             false => "a new version is made on a fresh anchor".to_owned(),
         };
         match self.ahead.gives_up_at {

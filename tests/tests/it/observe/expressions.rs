@@ -38,6 +38,8 @@ fn metrics(expression: &str) -> Vec<Used> {
         }
         let (name, after) = rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
         let next = after.trim_start();
+        // `sum by (..) (..)`: a function all the same.
+        let is_grouped = ["by ", "by(", "without ", "without("].iter().any(|word| next.starts_with(word));
         rest = after;
         if WORDS.contains(&name) {
             if next.starts_with('(') {
@@ -47,7 +49,7 @@ fn metrics(expression: &str) -> Vec<Used> {
             let (inside, after) = selector.split_at(selector.find('}').unwrap());
             used.push((name.to_owned(), labels(inside)));
             rest = after;
-        } else if !next.starts_with('(') {
+        } else if !next.starts_with('(') && !is_grouped {
             used.push((name.to_owned(), BTreeSet::new()));
         }
     }

@@ -76,6 +76,7 @@ fn a_node_that_gets_no_blocks_is_up_but_not_ready() {
         let answer = get(url, "/readyz");
         (answer.status, serde_json::from_slice::<Value>(&answer.body).unwrap())
     };
+    while ready(&url).0 != 200 {}
     assert_eq!(ready(&url), (200, json!({ "ready": true, "reasons": [] })));
     let body = json!({ "fault": "skip", "slots": 20 }).to_string();
     let mut client = Client::connect(&url).unwrap();
