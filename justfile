@@ -29,3 +29,7 @@ sender-store *ARGS:
 kill *ARGS:
     cargo build --release -p tests -p node --bins
     cargo run --release -p tests --bin kill -- {{ARGS}}
+
+# The pictures in docs/screenshots, taken of a real node in headless Chromium.
+screenshots:
+    cargo test -p tests --test it -- --ignored browser::screenshots

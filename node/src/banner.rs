@@ -66,6 +66,7 @@ impl fmt::Display for Banner {
         writeln!(f, "pectin {VERSION}")?;
         writeln!(f, "A development network: its keys are public, its coins are worth nothing.\n")?;
         writeln!(f, "  RPC        http://{0}  ws://{0}", self.http)?;
+        writeln!(f, "  Page       http://{}/", self.http)?;
         writeln!(f, "  Chain id   {}", self.chain_id)?;
         writeln!(f, "  JAM        {validators} validators, {cores} cores, slots of {} ms", self.slot_ms)?;
         match &self.data_dir {

@@ -10,6 +10,7 @@
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
 //! * [`data`] is the data directory and its copies, [`rebuild`] makes a bundle again from it.
+//! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
@@ -18,6 +19,8 @@ pub mod cli;
 pub mod data;
 pub mod driver;
 pub mod logging;
+pub mod observe;
 pub mod rebuild;
 pub mod runtime;
 pub mod wallet;
+mod web;

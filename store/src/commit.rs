@@ -45,6 +45,8 @@ pub(crate) struct Step<'t> {
     pub(crate) tables: Tables<'t>,
     pub(crate) position: Position,
     pub(crate) options: &'t Options,
+    /// Transactions that became final although they were final before. There must never be one.
+    pub(crate) repeated: u64,
 }
 
 impl Step<'_> {

@@ -57,7 +57,7 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
         newest: id,
         folded: number,
     };
-    let mut step = Step { tables: Tables::new(&transaction), position, options };
+    let mut step = Step { tables: Tables::new(&transaction), position, options, repeated: 0 };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     let body = body::encode(&jam::Signature::default(), &[]);

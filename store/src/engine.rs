@@ -13,7 +13,7 @@ use std::{
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        PoisonError, RwLock, RwLockReadGuard,
+        Arc, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -37,11 +37,13 @@ pub(crate) struct Engine {
     /// `None` while it could not be opened again.
     database: RwLock<Option<Database>>,
     openings: AtomicU64,
+    syncs: Arc<AtomicU64>,
 }
 
 impl Engine {
     pub(crate) fn open(medium: Medium, cache_bytes: usize) -> Result<Self> {
-        let engine = Self { medium, cache_bytes, database: RwLock::new(None), openings: AtomicU64::new(0) };
+        let (database, openings, syncs) = (RwLock::new(None), AtomicU64::new(0), Arc::default());
+        let engine = Self { medium, cache_bytes, database, openings, syncs };
         engine.reopen()?;
         Ok(engine)
     }
@@ -63,7 +65,7 @@ impl Engine {
     }
 
     fn open_database(&self) -> Result<Database> {
-        self.guarded(|| match self.medium.open(self.cache_bytes) {
+        self.guarded(|| match self.medium.open(self.cache_bytes, &self.syncs) {
             Ok(database) => Ok(database),
             Err(OpenError::Refused(error)) => Err(error),
             Err(OpenError::Engine(error)) => Err(self.error(error.into())),
@@ -77,6 +79,11 @@ impl Engine {
     /// How often it was opened: whoever finds it stopped can tell whether somebody else has opened it again already.
     pub(crate) fn openings(&self) -> u64 {
         self.openings.load(Ordering::Acquire)
+    }
+
+    /// How often the disk was waited for.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
     }
 
     /// What is committed now.

@@ -108,7 +108,7 @@ pub use logs::{FoundLog, LogFilter};
 pub use options::{Chain, Options};
 pub use reader::{Ended, Reader};
 pub use recover::Recovered;
-pub use store::{Committed, Store};
+pub use store::{Committed, Stats, Store};
 pub use tools::{Stat, TableSize, compact, verify};
 
 type Result<T, E = StoreError> = core::result::Result<T, E>;

@@ -17,7 +17,10 @@ use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use types::BlockId;
 
@@ -32,6 +35,7 @@ pub(crate) struct Shared {
     writer: Mutex<Writer>,
     /// The table of values as it is now.
     slot: RwLock<Arc<Slot>>,
+    repeated: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -40,6 +44,17 @@ struct Writer {
     position: Position,
     /// A step of which it is not known whether it was written.
     uncertain: Option<u64>,
+}
+
+/// What the store has done since it was opened, and how large it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// How often the disk was waited for.
+    pub syncs: u64,
+    /// The length of the file; zero in memory.
+    pub bytes: u64,
+    /// Transactions that became final although they were final before. There must never be one.
+    pub repeated: u64,
 }
 
 /// What a step led to.
@@ -84,7 +99,8 @@ impl Store {
 
     fn of(engine: Engine, options: Options, position: Position, slot: Slot) -> Self {
         let writer = Mutex::new(Writer { position, uncertain: None });
-        Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) }))
+        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(0));
+        Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
@@ -120,14 +136,20 @@ impl Store {
 
     fn write(&self, position: &Position, batch: &Batch) -> Result<Position, Failure> {
         let transaction = self.0.engine.write()?;
-        let mut step =
-            Step { tables: Tables::new(&transaction), position: *position, options: &self.0.options };
+        let mut step = Step {
+            tables: Tables::new(&transaction),
+            position: *position,
+            options: &self.0.options,
+            repeated: 0,
+        };
         step.position.step += 1;
         for entry in &batch.entries {
             step.apply(entry)?;
         }
+        let repeated = step.repeated;
         let position = step.finish()?;
         transaction.commit()?;
+        self.0.repeated.fetch_add(repeated, Ordering::Relaxed);
         Ok(position)
     }
 
@@ -197,6 +219,15 @@ impl Store {
     pub fn heads(&self) -> (BlockId, BlockId) {
         let position = self.0.writer().position;
         (position.finalized, position.newest)
+    }
+
+    /// What it has done since it was opened, and how large it is.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            syncs: self.0.engine.syncs(),
+            bytes: self.0.engine.medium().bytes(),
+            repeated: self.0.repeated.load(Ordering::Relaxed),
+        }
     }
 
     /// Compares the file with the head that the service has applied on the chain. If the chain is ahead the file is an

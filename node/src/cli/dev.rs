@@ -16,7 +16,7 @@ use crate::{
 use clap::Args;
 use devnet::Devnet;
 use jam::Ed25519Secret;
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 /// Builders of development networks have this key. Validators have the keys before it.
 const BUILDER: u32 = 1 << 16;
@@ -67,7 +67,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
         ..devnet::Config::new(config, genesis.id())
     });
-    let devnet = devnet.await.map_err(Failure::from)?;
+    let devnet = Arc::new(devnet.await.map_err(Failure::from)?);
     let spec = devnet.chain_spec().clone();
     let funded = match genesis_file {
         Some(_) => vec![],
@@ -78,7 +78,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         funded.last().map(|account| Wallet::new(&account.key)).transpose().map_err(Failure::usage)?;
     let dev = Some(DevMethods { faucet: faucet.map(Faucet::new) });
     let data_dir_given = data_dir.clone();
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: true, dev };
+    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: true, dev, devnet: Some(devnet.clone()) };
     let node = setup.start().await?;
     let banner = Banner {
         http: node.http(),

@@ -10,12 +10,16 @@ use crate::{
 };
 use alloy_primitives::hex;
 use bundler::{Authorizer, Bundler};
-use devnet::genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of};
+use devnet::{
+    Devnet,
+    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
+};
 use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
 use service::genesis::Genesis;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use store::{Store, StoreError};
 use types::Duration;
@@ -38,6 +42,8 @@ pub(super) struct Setup {
     pub(super) is_dev: bool,
     /// Methods that only such a network has.
     pub(super) dev: Option<DevMethods>,
+    /// The validators, if they run here.
+    pub(super) devnet: Option<Arc<Devnet>>,
 }
 
 impl Setup {
@@ -137,6 +143,7 @@ impl Setup {
             version: format!("pectin/{VERSION}"),
             spec: spec.to_json(),
             dev: None,
+            devnet: self.devnet.clone(),
         })
     }
 

@@ -118,6 +118,7 @@ impl Driver {
             pool: self.pool.stats(),
             rules: self.pool.rules(),
             health: self.health(),
+            insight: self.insight(),
         };
         let snapshot = Snapshot::new(blocks, parts).map_err(|why| Broken::State(why.to_string()))?;
         self.view.is_stale = false;

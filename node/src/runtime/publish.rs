@@ -6,13 +6,16 @@ use super::{
     driving::{Command, World},
     methods::Guarantors,
 };
-use crate::driver::{Driver, News, Output};
+use crate::{
+    driver::{Driver, News, Output},
+    observe::Observer,
+};
 use jam::{HeaderHash, Params, SlotClock};
 use network::{Endpoint, Handshake, StateWanted};
 use rpc::{Feed, PoolIndex};
 use std::sync::{Arc, mpsc::Sender};
 use tokio::sync::mpsc::UnboundedSender;
-use types::{Event, Time};
+use types::Time;
 
 /// So many peers must say the same about a state whose root is not known.
 const AGREEMENT: usize = 2;
@@ -22,6 +25,7 @@ const AGREEMENT: usize = 2;
 pub(super) struct Publisher {
     pub(super) feed: Feed,
     pub(super) index: Arc<PoolIndex>,
+    pub(super) observer: Arc<Observer>,
     pub(super) endpoint: Endpoint,
     pub(super) params: Params,
     pub(super) clock: WallClock,
@@ -52,35 +56,13 @@ impl Publisher {
         for (sender, nonce) in nonces {
             self.index.set_next_nonce(sender, nonce);
         }
+        // Before the index forgets what became final.
+        self.observer.note(at, &events, snapshot.as_ref(), &self.index);
         self.index.note(&events, at);
         if let Some(snapshot) = snapshot {
             self.feed.publish(snapshot);
         }
-        events.iter().for_each(log);
         self.feed.tell(at, events);
-    }
-}
-
-/// The log line of an event: the queue's at info, alarms as such, the pool's only when asked for.
-fn log(event: &Event) {
-    match event {
-        Event::ForeignHead { .. } | Event::ServiceDiffers { .. } | Event::Refused { .. } => {
-            tracing::error!("{event}");
-        }
-        Event::GuaranteeTimeout { .. }
-        | Event::Abandoned { .. }
-        | Event::Released { .. }
-        | Event::ServiceUnreadable { .. }
-        | Event::DuplicateGuarantee { .. } => tracing::warn!("{event}"),
-        Event::Window { .. }
-        | Event::Sealed { .. }
-        | Event::Submitted { .. }
-        | Event::Guaranteed { .. }
-        | Event::Accumulated { .. }
-        | Event::Finalized { .. }
-        | Event::AnchorStale { .. }
-        | Event::Requeued { .. } => tracing::info!("{event}"),
-        _ => tracing::debug!("{event}"),
     }
 }
 

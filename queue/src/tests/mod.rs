@@ -9,5 +9,6 @@ mod harness;
 mod limits;
 mod requeue;
 mod restore;
+mod slow;
 mod table;
 mod walk;
