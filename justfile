@@ -34,3 +34,6 @@ kill *ARGS:
 fuzz TARGET SECONDS="0":
     mkdir -p fuzz/corpus/{{TARGET}} fuzz/findings/{{TARGET}}
     RUSTC_BOOTSTRAP=1 cargo fuzz run -s none {{TARGET}} fuzz/corpus/{{TARGET}} fuzz/seeds/{{TARGET}} fuzz/findings/{{TARGET}} -- -max_total_time={{SECONDS}} -rss_limit_mb=2048 -timeout=20
+# The pictures in docs/screenshots, taken of a real node in headless Chromium.
+screenshots:
+    cargo test -p tests --test it -- --ignored browser::screenshots

@@ -19,6 +19,11 @@ if ! command -v redis-server >/dev/null; then
   (apt-get update -qq && apt-get install -y -qq redis-server) >"$log/apt" 2>&1 \
     || echo "not installed; what needs it is skipped and counted"
 fi
+if ! command -v chromium >/dev/null; then
+  echo "installing chromium (the operator's page is tested in a real browser)"
+  (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >"$log/apt" 2>&1 \
+    || echo "not installed; what needs it is skipped and counted"
+fi
 if [ -n "${PECTIN_FIXTURES:-}" ]; then
   echo "fixtures: $PECTIN_FIXTURES"
 else

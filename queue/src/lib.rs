@@ -19,7 +19,7 @@
 //! | [`Queue::enqueue`] a sealed block | [`Queue::poll_action`]: submit, release, halt |
 //! | [`Queue::handle_chain`]: a new view of chain and service | [`Queue::poll_timeout`]: when to come back |
 //! | [`Queue::handle_sent`]: how sending ended | [`Queue::take_records`]: what must be durable first |
-//! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`] |
+//! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`], [`Queue::outlook`] |
 //!
 //! **Level-triggered.** Where a bundle stands is a function of its journal and of the chain view ([`State`] is derived
 //! in one place), computed anew for every bundle whose inputs changed, by index. A fork, a late guarantee and a restart
@@ -66,10 +66,12 @@ mod config;
 mod journal;
 #[cfg(any(test, feature = "model"))]
 pub mod model;
+mod outlook;
 mod queue;
 mod record;
 mod release;
 mod service_view;
+mod slow;
 mod snapshot;
 mod stored;
 mod submit;
@@ -83,8 +85,10 @@ pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};
 pub use config::{Config, Policy};
 pub use journal::{Impossible, JournalError};
+pub use outlook::{Ahead, Hold, Outlook};
 pub use queue::Queue;
 pub use record::Record;
 pub use service_view::{ServiceTracker, ServiceView};
+pub use slow::why_slow;
 pub use snapshot::{JournalState, Snapshot, Stats};
 pub use view::ChainInput;

@@ -27,6 +27,11 @@ pub(crate) fn open(
         make(engine, options, genesis).map_err(|failure| failure.told(engine))?;
         engine.medium().sync_directory().map_err(|error| engine.error(redb::Error::Io(error)))?;
     }
+    recognise(engine, options)
+}
+
+/// Recognises a file that is there.
+pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<(Position, Arrivals, Slot)> {
     let read = engine.read()?;
     identity::check(engine, &read, &options.chain)?;
     let position = position(engine, &read)?;
@@ -58,7 +63,8 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
         folded: number,
     };
     let none = Arrivals::default();
-    let mut step = Step { tables: Tables::new(&transaction), position, options, arrivals: none.moves() };
+    let (tables, arrivals) = (Tables::new(&transaction), none.moves());
+    let mut step = Step { tables, position, options, arrivals, repeated: 0 };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     let body = body::encode(&jam::Signature::default(), &[]);

@@ -105,6 +105,7 @@ mod values;
 
 pub use base::{Base, CodeTable};
 pub use batch::{Batch, Checkpoint, Unfinished};
+pub use engine::is_guarded;
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter};
 pub use options::{Chain, Options};
@@ -112,7 +113,7 @@ pub use options::{Chain, Options};
 pub use plant::Row;
 pub use reader::{Ended, Reader};
 pub use recover::Recovered;
-pub use store::{Committed, Store};
+pub use store::{Committed, Stats, Store};
 pub use tools::{Stat, TableSize, compact, verify};
 
 type Result<T, E = StoreError> = core::result::Result<T, E>;

@@ -18,7 +18,10 @@ use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use types::BlockId;
 
@@ -33,6 +36,7 @@ pub(crate) struct Shared {
     writer: Mutex<Writer>,
     /// The table of values as it is now.
     slot: RwLock<Arc<Slot>>,
+    repeated: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,17 @@ struct Writer {
     arrivals: Arrivals,
     /// A step of which it is not known whether it was written.
     uncertain: Option<u64>,
+}
+
+/// What the store has done since it was opened, and how large it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// How often the disk was waited for.
+    pub syncs: u64,
+    /// The length of the file; zero in memory.
+    pub bytes: u64,
+    /// Transactions that became final although they were final before. There must never be one.
+    pub repeated: u64,
 }
 
 /// What a step led to.
@@ -61,6 +76,13 @@ impl Store {
         Self::on(Medium::File(path.as_ref().to_path_buf()), options, genesis)
     }
 
+    /// Opens a file that is there already, as tools do: none is ever made.
+    pub fn existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let engine = crate::tools::existing(path.as_ref(), options.cache_bytes)?;
+        let (position, arrivals, slot) = engine.guarded(|| create::recognise(&engine, &options))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
     /// A store that lasts as long as the process.
     pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Memory, options, genesis)
@@ -75,8 +97,13 @@ impl Store {
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
         let (position, arrivals, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
+    fn of(engine: Engine, options: Options, position: Position, arrivals: Arrivals, slot: Slot) -> Self {
         let writer = Mutex::new(Writer { position, arrivals, uncertain: None });
-        Ok(Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) })))
+        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(0));
+        Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
@@ -120,13 +147,16 @@ impl Store {
             position: writer.position,
             options: &self.0.options,
             arrivals: writer.arrivals.moves(),
+            repeated: 0,
         };
         step.position.step += 1;
         for entry in &batch.entries {
             step.apply(entry)?;
         }
+        let repeated = step.repeated;
         let done = step.finish()?;
         transaction.commit()?;
+        self.0.repeated.fetch_add(repeated, Ordering::Relaxed);
         Ok(done)
     }
 
@@ -197,6 +227,15 @@ impl Store {
     pub fn heads(&self) -> (BlockId, BlockId) {
         let position = self.0.writer().position;
         (position.finalized, position.newest)
+    }
+
+    /// What it has done since it was opened, and how large it is.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            syncs: self.0.engine.syncs(),
+            bytes: self.0.engine.medium().bytes(),
+            repeated: self.0.repeated.load(Ordering::Relaxed),
+        }
     }
 
     /// Compares the file with the head that the service has applied on the chain. If the chain is ahead the file is an

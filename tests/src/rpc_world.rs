@@ -262,6 +262,7 @@ fn snapshot(blocks: &[Arc<RecentBlock>], finalized: BlockId, pending: Option<Arc
         pool: txpool::Stats::default(),
         rules: pool_config().rules(HEAD),
         health: Health::default(),
+        insight: rpc::Insight::default(),
     };
     Snapshot::new(blocks.to_vec(), parts).expect("the blocks follow each other")
 }

@@ -1,6 +1,6 @@
 //! From what is durable to a running driver.
 
-use super::{Broken, Driver, EvmChain, Output, Settings, view::View};
+use super::{Broken, Driver, EvmChain, Output, Settings, insight::Watch, view::View};
 use bundler::Bundler;
 use jam::{
     SlotClock,
@@ -102,6 +102,7 @@ impl Driver {
             is_paused: false,
             senders: BTreeSet::new(),
             view: View::default(),
+            watch: Watch::default(),
             output: Output::default(),
             now,
         };

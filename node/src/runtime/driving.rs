@@ -18,7 +18,7 @@ use std::{
 use store::Base;
 use tokio::sync::oneshot;
 use txpool::SenderContent;
-use types::{Time, Transaction};
+use types::{Event, Time, Transaction};
 
 /// So many commands are handled before the driver takes a step.
 const COMMANDS_MAX: usize = 1024;
@@ -51,6 +51,8 @@ pub(crate) enum Command {
     Unavailable(HeaderHash),
     /// How a submission ended.
     Sent(u64, PackageHash, Sent),
+    /// Something happened outside the driver that everybody is to hear of.
+    Tell(Event),
     /// The store's flat table has moved on.
     Rebase(Base),
     /// So many validators are connected.
@@ -141,6 +143,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
         Command::State { header, recent, entries } => driver.learn(header, &recent, &entries),
         Command::Unavailable(hash) => driver.unavailable(hash),
         Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
+        Command::Tell(event) => driver.tell(event),
         Command::Rebase(base) => driver.rebase(&base),
         Command::Peers(peers) => driver.set_peers(peers),
         Command::Content(sender, answer) => {

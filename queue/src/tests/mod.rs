@@ -8,5 +8,6 @@ mod harness;
 mod limits;
 mod requeue;
 mod restore;
+mod slow;
 mod table;
 mod walk;

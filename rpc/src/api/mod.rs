@@ -29,10 +29,12 @@ pub use reply::Json;
 pub(crate) use reply::reply;
 pub(crate) use send::SEND;
 
-use crate::{Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, chain::Chain, hub::Hub};
+use crate::{
+    Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
+};
 use futures_util::future::BoxFuture;
 use gate::Gate;
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +78,7 @@ pub struct Api {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) filters: Filters,
     pub(crate) hub: Hub,
+    pub(crate) stats: Stats,
     extensions: Vec<Arc<dyn Extension>>,
     gate: Gate,
     methods: HashMap<&'static str, Method>,
@@ -118,15 +121,41 @@ impl Api {
             transactions::METHODS,
             txpool::METHODS,
         ];
-        let methods = tables.into_iter().flatten().copied().collect();
+        let methods = tables.into_iter().flatten().copied().collect::<HashMap<_, _>>();
+        let stats = Stats::new(methods.keys().copied());
         let hub = Hub::start(&feed, archive.clone(), pool.clone());
         let gate = Gate::new(&config.limits);
         let filters = Filters::new(&config.limits);
-        Arc::new(Self { config, chain, feed, pool, archive, driver, filters, hub, extensions, gate, methods })
+        Arc::new(Self {
+            config,
+            chain,
+            feed,
+            pool,
+            archive,
+            driver,
+            filters,
+            hub,
+            stats,
+            extensions,
+            gate,
+            methods,
+        })
     }
 
     /// Calls a method.
     pub async fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: Params,
+        caller: &Caller,
+    ) -> Result<Json, Error> {
+        let begun = Instant::now();
+        let answer = self.dispatch(method, params, caller).await;
+        self.stats.method(method).note(begun.elapsed(), answer.is_err());
+        answer
+    }
+
+    async fn dispatch(
         self: &Arc<Self>,
         method: &str,
         params: Params,
@@ -154,6 +183,11 @@ impl Api {
         let mut names = self.methods.keys().copied().collect::<Vec<_>>();
         names.sort_unstable();
         names
+    }
+
+    /// What was counted so far.
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     pub(crate) fn reading(&self) -> Reading<'_> {

@@ -23,7 +23,12 @@ use crate::api::Api;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rate::Rates;
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 use tokio::{
     net::TcpListener,
     sync::{Semaphore, watch},
@@ -99,9 +104,26 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, open: Arc<Semaphore>
         let _ = stream.set_nodelay(true);
         let shared = shared.clone();
         tokio::spawn(async move {
-            connection(stream, peer, shared).await;
+            let _counted = Counted::new(&shared.api);
+            connection(stream, peer, shared.clone()).await;
             drop(place);
         });
+    }
+}
+
+/// An open connection, counted until it is closed.
+struct Counted(Arc<Api>);
+
+impl Counted {
+    fn new(api: &Arc<Api>) -> Self {
+        api.stats.connections.fetch_add(1, Relaxed);
+        Self(api.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.stats.connections.fetch_sub(1, Relaxed);
     }
 }
 

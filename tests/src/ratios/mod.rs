@@ -5,8 +5,10 @@
 
 mod anvil;
 mod block;
+mod builder;
 mod follow;
 mod network;
+mod page;
 mod queue;
 pub mod rpc;
 mod rpc_logs;
@@ -33,6 +35,7 @@ pub fn all() -> Vec<&'static Ratio> {
         block::RATIOS,
         follow::RATIOS,
         network::RATIOS,
+        page::RATIOS,
         queue::RATIOS,
         rpc::RATIOS,
         state::RATIOS,

@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocks;
+mod browser;
+mod cli;
 mod crash;
 mod devnet;
 mod fuzz;
 mod network;
 mod node;
+mod observe;
 mod purity;
 mod rpc;
 mod sender_sim;
