@@ -58,5 +58,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod duty;
+pub mod endpoint;
+pub mod facade;
 pub mod model;
+mod settings;
+pub mod signer;
+pub mod stats;
 pub mod store;
+pub mod target;
+
+pub use facade::{Error, Sender, Settings};
