@@ -22,9 +22,9 @@ use std::{
         mpsc,
     },
     thread,
-    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::oneshot;
+use crate::clock::wall_clock;
 use types::Time;
 
 pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
@@ -49,10 +49,6 @@ impl Default for EmbeddedOptions {
     }
 }
 
-fn wall_clock() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
 
 /// How much was committed, and with how many syncs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
