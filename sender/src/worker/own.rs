@@ -68,8 +68,7 @@ impl Worker {
         Stats::count(&shared.stats.counters.leases_taken, 1);
         self.gauge.epoch.store(epoch, Ordering::Relaxed);
         self.target.adopt(id.address);
-        // The deliverer is gone only when the sender stops.
-        drop(shared.duties.send(Duty::Taken(id, epoch)));
+        shared.charge(Duty::Taken(id, epoch));
         tracing::debug!(account = %id, epoch, bound, "Sender: account taken");
         Ok(Owned {
             account,
@@ -89,7 +88,7 @@ impl Worker {
         drop(account);
         waiting.into_iter().for_each(|after| after(false));
         self.gauge.epoch.store(0, Ordering::Relaxed);
-        drop(self.shared.duties.send(Duty::Lost(self.id)));
+        self.shared.charge(Duty::Lost(self.id));
         if ending == Ending::Lost {
             Stats::count(&self.shared.stats.counters.leases_lost, 1);
         }
