@@ -23,6 +23,7 @@
 //! | [`model`] | every rule, as a machine: told what happened, asked what to do | nothing |
 //! | [`store`] | rows that change together, and leases with epochs: memory, one file, Redis | files, sockets, clocks |
 //! | [`http`] | a client for webhooks, other chains' nodes and remote signers, which goes only where it may | sockets |
+//! | [`webhook`] | tells endpoints what happened, signed, in order, until they have it | sockets, clocks |
 //!
 //! An owner's loop, in a few words: take the lease of the account ([`store::Store::acquire`]); [`store::load_account`];
 //! then, whenever something happens, tell it ([`model::Account`]`::handle_*`), commit at once
@@ -59,6 +60,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod duty;
+pub mod endpoint;
+pub mod facade;
 pub mod http;
 pub mod model;
+mod settings;
+pub mod signer;
+pub mod stats;
 pub mod store;
+pub mod target;
+pub mod webhook;
+
+pub use facade::{Error, Sender, Settings};
