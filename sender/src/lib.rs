@@ -60,16 +60,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clock;
 pub mod duty;
 pub mod endpoint;
 pub mod facade;
+mod groups;
 pub mod http;
+mod keeper;
+pub mod keys;
 pub mod model;
+mod registry;
 mod settings;
+mod shared;
 pub mod signer;
 pub mod stats;
 pub mod store;
 pub mod target;
+mod transaction;
 pub mod webhook;
+mod worker;
 
+pub use clock::wall_clock;
 pub use facade::{Error, Sender, Settings};

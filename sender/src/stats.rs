@@ -1,7 +1,7 @@
 //! Numbers for those who watch: counters since the start, gauges per account, two histograms. Plain values; whoever
 //! renders them takes a [`Snapshot`].
 
-use crate::model::{AccountId, Nonce};
+use crate::model::{AccountId, Event, EventKind, Nonce};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -179,6 +179,31 @@ impl Stats {
         match gauges {
             Some(gauges) => drop(accounts.insert(account, gauges)),
             None => drop(accounts.remove(&account)),
+        }
+    }
+
+    /// Counts what an event tells.
+    pub(crate) fn note(&self, event: &Event) {
+        let counters = &self.counters;
+        let waited = || {
+            let accepted_at =
+                event.data.get("request").and_then(|request| request.get("acceptedAt"))?.as_u64()?;
+            Some(event.at.as_millis().saturating_sub(accepted_at))
+        };
+        match event.kind {
+            EventKind::Accepted => Self::count(&counters.accepted, 1),
+            EventKind::Submitted => waited().into_iter().for_each(|ms| self.queued_to_sent.record(ms)),
+            EventKind::Mined => waited().into_iter().for_each(|ms| self.queued_to_mined.record(ms)),
+            EventKind::Confirmed => Self::count(&counters.confirmed, 1),
+            EventKind::Reverted => Self::count(&counters.reverted, 1),
+            EventKind::Failed => Self::count(&counters.failed, 1),
+            EventKind::Cancelled | EventKind::Expired => Self::count(&counters.ended_unsent, 1),
+            EventKind::Replaced => Self::count(&counters.cross_nonce_anomalies, 1),
+            EventKind::SendAttemptNack
+            | EventKind::LowBalance
+            | EventKind::Stalled
+            | EventKind::NonceGap
+            | EventKind::ActionRequired => {}
         }
     }
 

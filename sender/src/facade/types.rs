@@ -268,6 +268,9 @@ pub struct Group {
     /// How often each account was topped up.
     #[serde(default)]
     pub top_ups: std::collections::BTreeMap<Address, u32>,
+    /// Accounts that were seen with a balance.
+    #[serde(default)]
+    pub paid: std::collections::BTreeSet<Address>,
 }
 
 /// A nonce on loan.
@@ -344,8 +347,7 @@ impl DeliveryId {
 
     /// The account, if the name has one.
     pub(crate) fn account(&self) -> Option<AccountId> {
-        let (chain_id, address) = self.0.split('~').next()?.split_once('-')?;
-        Some(AccountId { chain_id: chain_id.parse().ok()?, address: address.parse().ok()? })
+        self.0.split('~').next()?.parse().ok()
     }
 }
 

@@ -22,6 +22,21 @@ impl fmt::Display for AccountId {
     }
 }
 
+impl FromStr for AccountId {
+    type Err = BadAccountId;
+
+    fn from_str(text: &str) -> Result<Self, BadAccountId> {
+        let (chain_id, address) = text.split_once('-').ok_or(BadAccountId)?;
+        let chain_id = chain_id.parse().map_err(|_| BadAccountId)?;
+        Ok(Self { chain_id, address: address.parse().map_err(|_| BadAccountId)? })
+    }
+}
+
+/// A text that names no account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("an account is written as CHAIN-ADDRESS, in decimal and hexadecimal digits")]
+pub struct BadAccountId;
+
 /// A request's name. It is the caller's idempotency key if there was one.
 ///
 /// At most [`RequestId::BYTES_MAX`] bytes of letters, digits, `_`, `-`, `.` and `:`, so that it can stand in a key and in

@@ -1,5 +1,9 @@
 //! What the sender asks a chain. Each answer is one node's answer (see [`crate::model::View`]).
 
+mod evm;
+
+pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, shorten};
+
 use crate::model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};

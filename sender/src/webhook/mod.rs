@@ -32,7 +32,6 @@ use queue::{Lane, Queue, lane_of};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::SystemTime,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -46,16 +45,8 @@ pub const RUNNING_MAX: usize = 8;
 /// part of the time.
 const ROWS_PER_PAUSE_MS: usize = 50;
 
-/// What time it is.
+/// What time it is; usually [`crate::wall_clock`].
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
-
-/// The system's time.
-pub fn wall_clock() -> Clock {
-    Arc::new(|| {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Time::from_millis(since.as_millis() as u64)
-    })
-}
 
 /// An answer that is on its way.
 pub type Posting<'a> = Pin<Box<dyn Future<Output = Result<Response, HttpError>> + Send + 'a>>;

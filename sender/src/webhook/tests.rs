@@ -71,7 +71,7 @@ struct World {
 
 /// The runtime's time, which tests let fly.
 fn flying_clock() -> Clock {
-    let (started, begun) = (wall_clock()(), Instant::now());
+    let (started, begun) = (crate::wall_clock(), Instant::now());
     Arc::new(move || started + begun.elapsed())
 }
 
