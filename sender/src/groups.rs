@@ -29,7 +29,8 @@ impl Sender {
         if let Some(existing) = self.shared().registry.group(&new.name) {
             let known = |address: &Address| existing.settings.members.contains(address);
             let same = new.members.iter().all(known)
-                && NewGroup { members: existing.settings.members.clone(), ..new.clone() } == existing.settings;
+                && NewGroup { members: existing.settings.members.clone(), ..new.clone() }
+                    == existing.settings;
             let other = || Error::Exists(format!("there is another group {}", new.name));
             return if same { Ok(existing) } else { Err(other()) };
         }
@@ -98,9 +99,7 @@ impl Sender {
             let handle = workers.get(&AccountId { chain_id, address: *address });
             handle.map_or(0, |handle| handle.load())
         };
-        let unpaid = |address: &Address| {
-            group.settings.funding.is_some() && !group.paid.contains(address)
-        };
+        let unpaid = |address: &Address| group.settings.funding.is_some() && !group.paid.contains(address);
         let least = group.settings.members.iter().min_by_key(|address| (unpaid(address), load(address)));
         let address = *least.ok_or_else(|| Error::UnknownGroup(name.to_owned()))?;
         Ok(AccountId { chain_id, address })

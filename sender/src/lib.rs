@@ -23,6 +23,7 @@
 //! | [`model`] | every rule, as a machine: told what happened, asked what to do | nothing |
 //! | [`store`] | rows that change together, and leases with epochs: memory, one file, Redis | files, sockets, clocks |
 //! | [`http`] | a client for webhooks, other chains' nodes and remote signers, which goes only where it may | sockets |
+//! | [`webhook`] | tells endpoints what happened, signed, in order, until they have it | sockets, clocks |
 //!
 //! An owner's loop, in a few words: take the lease of the account ([`store::Store::acquire`]); [`store::load_account`];
 //! then, whenever something happens, tell it ([`model::Account`]`::handle_*`), commit at once
@@ -76,6 +77,7 @@ pub mod stats;
 pub mod store;
 pub mod target;
 mod transaction;
+pub mod webhook;
 mod worker;
 
 pub use clock::wall_clock;

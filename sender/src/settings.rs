@@ -38,8 +38,7 @@ impl Settings {
         let home_chain = targets.first().map(|target| target.chain_id());
         let home_chain = home_chain.ok_or_else(|| Error::Invalid("a sender needs a chain".into()))?;
         let count = targets.len();
-        let targets: BTreeMap<_, _> =
-            targets.into_iter().map(|target| (target.chain_id(), target)).collect();
+        let targets: BTreeMap<_, _> = targets.into_iter().map(|target| (target.chain_id(), target)).collect();
         if targets.len() != count {
             return Err(Error::Invalid("two targets are for the same chain".into()));
         }

@@ -140,7 +140,11 @@ impl Shared {
             Ok((account, now)) => {
                 let result = operation(account, now);
                 Box::new(move |durable| {
-                    drop(answer.send(if durable || result.is_err() { Ok(result) } else { Err(Unasked::Lost) }));
+                    drop(answer.send(if durable || result.is_err() {
+                        Ok(result)
+                    } else {
+                        Err(Unasked::Lost)
+                    }));
                 })
             }
         });

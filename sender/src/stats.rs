@@ -12,8 +12,7 @@ use std::{
 };
 
 /// The upper bounds of the histograms' buckets, in milliseconds; what is above falls into one more bucket.
-pub const BUCKETS_MS: [u64; 12] =
-    [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+pub const BUCKETS_MS: [u64; 12] = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -187,7 +186,8 @@ impl Stats {
     pub(crate) fn note(&self, event: &Event) {
         let counters = &self.counters;
         let waited = || {
-            let accepted_at = event.data.get("request").and_then(|request| request.get("acceptedAt"))?.as_u64()?;
+            let accepted_at =
+                event.data.get("request").and_then(|request| request.get("acceptedAt"))?.as_u64()?;
             Some(event.at.as_millis().saturating_sub(accepted_at))
         };
         match event.kind {

@@ -5,7 +5,8 @@ use crate::{
     signer::{Signer, SignerError},
 };
 use alloy_consensus::{
-    SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy, transaction::SignerRecoverable,
+    SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy,
+    transaction::SignerRecoverable,
 };
 use alloy_eips::{
     eip2718::{Decodable2718, Encodable2718},
@@ -90,9 +91,8 @@ impl Raw {
             return Err("transactions with blobs or authorizations cannot be submitted here".into());
         }
         let chain_id = envelope.chain_id().ok_or("the transaction names no chain")?;
-        let address = envelope
-            .recover_signer()
-            .map_err(|_| "the transaction's signature is not valid".to_owned())?;
+        let address =
+            envelope.recover_signer().map_err(|_| "the transaction's signature is not valid".to_owned())?;
         let (nonce, hash) = (envelope.nonce(), *envelope.tx_hash());
         Ok(Self { account: AccountId { chain_id, address }, nonce, hash, envelope, bytes })
     }

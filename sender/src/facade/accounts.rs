@@ -30,11 +30,18 @@ impl Sender {
         for chain_id in self.shared.targets.keys().copied() {
             for address in &addresses {
                 let account = AccountId { chain_id, address: *address };
-                let group = groups.iter().map(|group| &group.settings).find(|group| {
-                    group.chain_id == chain_id && group.members.contains(address)
+                let group = groups
+                    .iter()
+                    .map(|group| &group.settings)
+                    .find(|group| group.chain_id == chain_id && group.members.contains(address));
+                let active =
+                    self.shared.workers().get(&account).is_some_and(|handle| handle.epoch().is_some());
+                views.push(AccountView {
+                    chain_id,
+                    address: *address,
+                    group: group.map(|group| group.name.clone()),
+                    active,
                 });
-                let active = self.shared.workers().get(&account).is_some_and(|handle| handle.epoch().is_some());
-                views.push(AccountView { chain_id, address: *address, group: group.map(|group| group.name.clone()), active });
             }
         }
         Ok(views)
@@ -139,7 +146,8 @@ impl Sender {
     pub async fn reset_nonce(&self, account: AccountId) -> Result<Done, Error> {
         self.known(account)?;
         self.seen(account).await?;
-        let done = self.order(account, |account: &mut Account, now| account.reset(now), CommandKind::Reset).await?;
+        let done =
+            self.order(account, |account: &mut Account, now| account.reset(now), CommandKind::Reset).await?;
         Ok(if done.is_some() { Done::Done } else { Done::Ordered })
     }
 

@@ -17,7 +17,11 @@ pub(super) struct Quotes(Mutex<BTreeMap<u64, (Quote, Time)>>);
 
 impl Quotes {
     /// A chain's quote and when it was asked for. While one asks, others wait for the same answer.
-    pub(super) async fn get(&self, target: &Arc<dyn Target>, now: Time) -> Result<(Quote, Time), TargetError> {
+    pub(super) async fn get(
+        &self,
+        target: &Arc<dyn Target>,
+        now: Time,
+    ) -> Result<(Quote, Time), TargetError> {
         let mut quotes = self.0.lock().await;
         if let Some((quote, at)) = quotes.get(&target.chain_id())
             && now.since(*at) <= AGE_MAX

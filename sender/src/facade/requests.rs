@@ -1,13 +1,13 @@
 //! Requests: accepting, finding, cancelling, replacing.
 
 use super::{
-    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Page, RawTransaction, Sender, StateName,
-    Submission, Taken, Transaction,
+    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Page, RawTransaction, Sender,
+    StateName, Submission, Taken, Transaction,
 };
 use crate::{
     model::{
-        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, Place, Request, RequestId, Slot, State,
-        Subject, accept, key,
+        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, Place, Request, RequestId, Slot,
+        State, Subject, accept, key,
     },
     store::Outcome,
     transaction::Raw,
@@ -55,7 +55,10 @@ impl Sender {
                 drop(shared.tell(account, Message::Admit(admitted)));
             });
             if outcome.await? == Outcome::Committed {
-                return Ok(Taken { transaction: Transaction { request: *request, attempts: vec![] }, replayed: false });
+                return Ok(Taken {
+                    transaction: Transaction { request: *request, attempts: vec![] },
+                    replayed: false,
+                });
             }
         }
         Err(Error::Exists(format!("the request {id} is being made by somebody else; try again")))
@@ -137,7 +140,9 @@ impl Sender {
         if let Some(nonce) = request.state.nonce().filter(|_| !request.state.is_terminal()) {
             let row = self.shared.store.get(vec![key::place(request.account, nonce)]).await?.pop().flatten();
             let place = row.map(|row| serde_json::from_slice::<Place>(&row)).transpose()?;
-            if let Some(slot) = place.as_ref().and_then(Place::slot).filter(|slot| slot.owner.as_ref() == Some(&request.id)) {
+            if let Some(slot) =
+                place.as_ref().and_then(Place::slot).filter(|slot| slot.owner.as_ref() == Some(&request.id))
+            {
                 attempts.extend(slot_attempts(nonce, slot));
             }
         }

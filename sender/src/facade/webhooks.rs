@@ -26,7 +26,9 @@ impl Sender {
         }
         let plain = new.url.starts_with("https://") || new.url.starts_with("http://");
         if !plain || new.url.len() > URL_BYTES_MAX {
-            return Err(Error::Invalid("a webhook's url begins with https:// or http://, and is not too long".into()));
+            return Err(Error::Invalid(
+                "a webhook's url begins with https:// or http://, and is not too long".into(),
+            ));
         }
         let mut name = [0; 8];
         getrandom::fill(&mut name).map_err(|why| Error::Invalid(format!("no random bytes: {why}")))?;

@@ -18,7 +18,7 @@ pub use rules::{BadNetwork, Network, Rules};
 use bytes::Bytes;
 use connect::Connector;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::{HeaderMap, Method, Uri};
+use hyper::{HeaderMap, Method, Uri, body::Body};
 use hyper_util::{
     client::legacy,
     rt::{TokioExecutor, TokioTimer},
@@ -160,13 +160,15 @@ impl Client {
         *question.headers_mut() = request.headers;
         let answer = self.connections.request(question).await.map_err(|why| reason(&why))?;
         let (head, body) = answer.into_parts();
-        let body =
-            Limited::new(body, self.response_bytes_max).collect().await.map_err(|why| match why
-                .is::<LengthLimitError>(
-            ) {
-                true => HttpError::TooLarge(self.response_bytes_max),
-                false => HttpError::Broken(why.to_string()),
-            })?;
+        let too_large = HttpError::TooLarge(self.response_bytes_max);
+        if body.size_hint().lower() > self.response_bytes_max as u64 {
+            return Err(too_large);
+        }
+        let body = Limited::new(body, self.response_bytes_max).collect().await;
+        let body = body.map_err(|why| match why.is::<LengthLimitError>() {
+            true => too_large,
+            false => HttpError::Broken(why.to_string()),
+        })?;
         Ok(Response { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() })
     }
 }

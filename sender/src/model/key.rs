@@ -78,6 +78,11 @@ pub fn deliveries(account: AccountId) -> Key {
     format!("d/{account}/")
 }
 
+/// All deliveries of one subject's events.
+pub fn deliveries_about(account: AccountId, subject: &Subject) -> Key {
+    format!("d/{account}/{subject}/")
+}
+
 /// A delivery that was given up.
 pub fn dead_letter(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Key {
     format!("x/{account}/{subject}/{sequence:08x}/{endpoint}")

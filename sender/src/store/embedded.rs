@@ -7,6 +7,7 @@ use super::{
     group::Groups,
     writer::{Done, Job, Writer},
 };
+use crate::clock::wall_clock;
 use crate::model::{
     Commit, Fence,
     commit::{Key, Value},
@@ -24,7 +25,6 @@ use std::{
     thread,
 };
 use tokio::sync::oneshot;
-use crate::clock::wall_clock;
 use types::Time;
 
 pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
@@ -48,7 +48,6 @@ impl Default for EmbeddedOptions {
         Self { group_max: 512, clock: wall_clock }
     }
 }
-
 
 /// How much was committed, and with how many syncs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

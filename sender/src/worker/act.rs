@@ -3,8 +3,8 @@
 use super::Worker;
 use crate::{
     model::{
-        AccountId, Action, Answer, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, Signed, Simulation, Ticket,
-        View,
+        AccountId, Action, Answer, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, Signed, Simulation,
+        Ticket, View,
     },
     signer::{Signer, SignerError},
     target::Target,
@@ -58,7 +58,12 @@ impl Worker {
     }
 }
 
-fn sign(account: AccountId, signer: Option<Arc<dyn Signer>>, draft: Box<Draft>, patience: Duration) -> Asking {
+fn sign(
+    account: AccountId,
+    signer: Option<Arc<dyn Signer>>,
+    draft: Box<Draft>,
+    patience: Duration,
+) -> Asking {
     Box::pin(async move {
         let ticket = draft.ticket;
         let signed = match signer {

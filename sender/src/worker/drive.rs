@@ -147,7 +147,8 @@ impl Worker {
 
     fn wake_at(&self, owned: &Owned, now: Time) -> Time {
         let idle = owned.idle_since.is_some();
-        let model = if idle { now + Duration::from_millis(IDLE_LOOK_MS) } else { owned.account.poll_timeout(now) };
+        let model =
+            if idle { now + Duration::from_millis(IDLE_LOOK_MS) } else { owned.account.poll_timeout(now) };
         let idle_end = owned.idle_since.map_or(Time::MAX, |since| since + Duration::from_millis(IDLE_MS));
         // At least a millisecond: a clock that stands still must not become a busy loop.
         let soonest = now + Duration::from_millis(1);

@@ -23,7 +23,8 @@ impl Worker {
         owned.shown_at = now;
         let (_, next) = account.range();
         let health = account.health(now);
-        let mut gauges = Gauges { queue: waiting, held: health.held, next, stuck: health.stalled, ..Gauges::default() };
+        let mut gauges =
+            Gauges { queue: waiting, held: health.held, next, stuck: health.stalled, ..Gauges::default() };
         for place in account.places().values() {
             match place {
                 Place::Bound(slot) if slot.mined.is_none() => {

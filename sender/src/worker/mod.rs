@@ -43,8 +43,7 @@ pub(crate) struct NotOwned {
 pub(crate) type AfterCommit = Box<dyn FnOnce(bool) + Send>;
 
 /// Something to do with the account, if it is ours.
-pub(crate) type Operation =
-    Box<dyn FnOnce(Result<(&mut Account, Time), NotOwned>) -> AfterCommit + Send>;
+pub(crate) type Operation = Box<dyn FnOnce(Result<(&mut Account, Time), NotOwned>) -> AfterCommit + Send>;
 
 /// A word to a worker.
 pub(crate) enum Message {

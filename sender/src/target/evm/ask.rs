@@ -68,8 +68,13 @@ pub(super) async fn call(
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    let request =
-        Request { method: Method::POST, url: url.to_owned(), headers, body: body.to_string().into(), timeout };
+    let request = Request {
+        method: Method::POST,
+        url: url.to_owned(),
+        headers,
+        body: body.to_string().into(),
+        timeout,
+    };
     let response = match client.send(request).await {
         Ok(response) => response,
         Err(HttpError::Timeout(_)) => return (Err(Failed::TimedOut), None),

@@ -32,7 +32,10 @@ pub struct Evm {
 
 impl core::fmt::Debug for Evm {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Evm").field("chain_id", &self.chain_id).field("providers", &self.providers.len()).finish()
+        f.debug_struct("Evm")
+            .field("chain_id", &self.chain_id)
+            .field("providers", &self.providers.len())
+            .finish()
     }
 }
 
@@ -55,7 +58,9 @@ impl Evm {
                 Ok(answer) => {
                     return Err(self.error(format!("provider {} is of chain {answer}", provider.index)));
                 }
-                Err(why) => tracing::warn!(chain = self.chain_id, provider = provider.index, %why, "Sender: provider"),
+                Err(why) => {
+                    tracing::warn!(chain = self.chain_id, provider = provider.index, %why, "Sender: provider")
+                }
             }
         }
         Ok(())
@@ -158,7 +163,9 @@ impl Target for Evm {
     }
 
     fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
-        Box::pin(async move { self.told(self.ask(|provider| async move { provider.view(account).await }).await) })
+        Box::pin(
+            async move { self.told(self.ask(|provider| async move { provider.view(account).await }).await) },
+        )
     }
 
     fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation> {

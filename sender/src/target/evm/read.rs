@@ -90,7 +90,8 @@ pub fn call_object(from: Address, intent: &Intent) -> Value {
         call["gas"] = json!(hex(gas));
     }
     if !intent.access_list.is_empty() {
-        let item = |(address, slots): &(Address, Vec<B256>)| json!({ "address": address, "storageKeys": slots });
+        let item =
+            |(address, slots): &(Address, Vec<B256>)| json!({ "address": address, "storageKeys": slots });
         call["accessList"] = intent.access_list.iter().map(item).collect();
     }
     call

@@ -1,4 +1,20 @@
-//! Keys that are in memory, such as those of a development chain, and several collections as one.
+//! Where keys are: in memory, as those of a development chain; in a directory of encrypted files ([`Keystores`]); behind a
+//! remote signer ([`Web3Signer`]); and several such collections as one.
+//!
+//! A key and a password are never printed: their types have no `Debug` that shows them, errors do not quote what they
+//! were given, and their memory is wiped when they go.
+
+mod directory;
+mod keystore;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod web3signer;
+
+pub use directory::{KeysError, Keystores, StoredKey};
+pub use keystore::{Cost, Keystore, KeystoreError};
+pub use secret::{BadKey, Password, PasswordError, SecretKey};
+pub use web3signer::Web3Signer;
 
 use crate::signer::{Keys, Signer, SignerError, Signing};
 use alloy_primitives::{Address, B256, Signature, keccak256};
@@ -13,6 +29,12 @@ impl LocalSigner {
     /// From the key's bytes; none if they are no key.
     pub fn new(key: &B256) -> Option<Self> {
         PrivateKeySigner::from_bytes(key).ok().map(Self)
+    }
+}
+
+impl From<&SecretKey> for LocalSigner {
+    fn from(key: &SecretKey) -> Self {
+        Self(key.signer())
     }
 }
 
