@@ -3,9 +3,12 @@
 use super::{Failure, Options};
 use crate::sender::{Place, SenderConfig};
 use ::sender::{
+    StartDeliveries,
+    http::{Client, Network, Rules},
     keys::{KeyRing, LocalKeys},
     model::Config,
     signer::Keys,
+    webhook,
 };
 use alloy_primitives::B256;
 use std::{path::Path, sync::Arc};
@@ -29,7 +32,7 @@ pub(super) fn sender(
         chains: chains(options.sender_chains.as_deref().unwrap_or_default())?,
         model: model(options),
         open: is_dev,
-        deliveries: None,
+        deliveries: Some(deliveries(options)?),
     }))
 }
 
@@ -47,6 +50,19 @@ fn place(options: &Options, data_dir: Option<&Path>) -> Place {
 /// On a development network the keys that everybody knows, and more that live as long as the process.
 fn keys(dev_keys: &[B256], is_dev: bool) -> Arc<dyn Keys> {
     Arc::new(KeyRing(vec![Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev))]))
+}
+
+/// Webhooks go to public addresses, and where the operator allows them to.
+fn deliveries(options: &Options) -> Result<StartDeliveries, Failure> {
+    let allowed = options.sender_webhook_allow.as_deref().unwrap_or_default().split(',');
+    let allowed = allowed.map(str::trim).filter(|network| !network.is_empty());
+    let networks: Result<Vec<Network>, _> = allowed.map(str::parse).collect();
+    let networks = networks.map_err(|why| Failure::Usage(format!("--sender-webhook-allow: {why}")))?;
+    let client = Client::new(Rules::public().allowing(networks));
+    Ok(Box::new(move |deliveries| {
+        let deliver = webhook::run(deliveries, Arc::new(client), Arc::new(::sender::wall_clock));
+        drop(tokio::spawn(deliver));
+    }))
 }
 
 fn model(options: &Options) -> Config {

@@ -140,6 +140,8 @@ options! {
     "Sender" sender_gap_grace_ms "sender-gap-grace-ms" "PECTIN_SENDER_GAP_GRACE_MS": u64 = "10000",
     /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.
     "Sender" sender_cancel_after_ms "sender-cancel-after-ms" "PECTIN_SENDER_CANCEL_AFTER_MS": u64 = "0",
+    /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
+    "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
     /// Hours that a request is kept after its end.
     "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
 

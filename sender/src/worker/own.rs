@@ -41,7 +41,9 @@ impl Worker {
     async fn try_own(&mut self) -> Result<Owned, (String, u64)> {
         let (shared, id) = (&self.shared, self.id);
         let lease = id.to_string();
-        let acquired = shared.store.acquire(lease.clone(), shared.holder.clone(), LEASE_MS, false).await;
+        // Where nobody else can write, whoever held the lease is dead: it need not run out.
+        let force = !shared.store.is_shared();
+        let acquired = shared.store.acquire(lease.clone(), shared.holder.clone(), LEASE_MS, force).await;
         let epoch = match acquired {
             Ok(Acquired::Taken { epoch, .. }) => epoch,
             Ok(Acquired::Held { holder, until }) => {
