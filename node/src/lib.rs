@@ -9,6 +9,7 @@
 //! * [`driver`] decides everything and touches nothing: it takes commands and the time, and gives batches with what may
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
+//! * [`sender`] runs managed accounts over this node's pool, and over other chains.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
@@ -17,3 +18,4 @@ pub mod cli;
 pub mod driver;
 pub mod logging;
 pub mod runtime;
+pub mod sender;

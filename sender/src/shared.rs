@@ -171,14 +171,18 @@ impl Shared {
         Ok(done.await.map_err(|_| Error::Stopping)??)
     }
 
+    /// Tells the deliverer, if there is one.
+    pub(crate) fn charge(&self, duty: Duty) {
+        let _nobody_delivers = self.duties.send(duty).is_err();
+    }
+
     /// Lets events be known that are durable: to readers, to the deliverer, to the log, and in numbers.
     pub(crate) fn publish(&self, events: Vec<Event>) {
         let mut told = None;
         for event in events {
             if told != Some(event.account) {
                 told = Some(event.account);
-                // The deliverer is gone only when the sender stops.
-                drop(self.duties.send(Duty::News(event.account)));
+                self.charge(Duty::News(event.account));
             }
             log(&event);
             self.stats.note(&event);

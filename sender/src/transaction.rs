@@ -16,10 +16,20 @@ use alloy_primitives::{B256, Bytes, TxKind};
 
 /// Has a draft signed.
 pub(crate) async fn sign(signer: &dyn Signer, chain_id: u64, draft: &Draft) -> Result<Signed, SignerError> {
-    let intent = &draft.intent;
+    sign_with(signer, chain_id, &draft.intent, draft.nonce, draft.gas, draft.fees).await
+}
+
+/// Has a transaction signed of which everything is known.
+pub(crate) async fn sign_with(
+    signer: &dyn Signer,
+    chain_id: u64,
+    intent: &Intent,
+    nonce: Nonce,
+    gas_limit: u64,
+    fees: Fees,
+) -> Result<Signed, SignerError> {
     let to = intent.to.map_or(TxKind::Create, TxKind::Call);
-    let (value, input, nonce) = (intent.value, intent.data.clone(), draft.nonce);
-    let (gas_limit, fees) = (draft.gas, draft.fees);
+    let (value, input) = (intent.value, intent.data.clone());
     if !intent.legacy {
         let tx = TxEip1559 {
             chain_id,

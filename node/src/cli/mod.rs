@@ -5,6 +5,7 @@ mod config;
 mod dev;
 mod failure;
 mod file;
+mod managed;
 mod node;
 mod options;
 mod setup;

@@ -1,13 +1,14 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret};
+use super::{Failure, Options, Policy, chain_spec::write_secret, managed};
 use crate::{
     cli::VERSION,
     driver::{Settings, Started},
     logging,
     runtime::{self, Node, NodeError, RpcConfig},
+    sender::{SenderConfig, SenderError},
 };
-use alloy_primitives::hex;
+use alloy_primitives::{B256, hex};
 use bundler::{Authorizer, Bundler};
 use devnet::genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of};
 use jam::{ChainSpec, Ed25519Secret, follow::Start};
@@ -33,6 +34,8 @@ pub(super) struct Setup {
     pub(super) data_dir: Option<PathBuf>,
     /// Whether this is a network for development, where limits are wide and pages may read.
     pub(super) is_dev: bool,
+    /// Keys that everybody knows, of accounts that the sender runs too.
+    pub(super) dev_keys: Vec<B256>,
 }
 
 impl Setup {
@@ -115,7 +118,12 @@ impl Setup {
             http,
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
+            sender: self.sender()?,
         })
+    }
+
+    fn sender(&self) -> Result<Option<SenderConfig>, Failure> {
+        managed::sender(&self.options, self.data_dir.as_deref(), &self.dev_keys, self.is_dev)
     }
 
     fn settings(&self) -> Settings {
@@ -233,6 +241,8 @@ fn failure(why: &NodeError) -> Failure {
         NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
         NodeError::Start(_) => Failure::Data(why.to_string()),
         NodeError::Thread(_) => Failure::Runtime(why.to_string()),
+        NodeError::Sender(SenderError::Store(_)) => Failure::Data(why.to_string()),
+        NodeError::Sender(_) => Failure::Usage(why.to_string()),
     }
 }
 

@@ -10,11 +10,14 @@ mod writer;
 
 pub use rpc::Config as RpcConfig;
 
-use crate::driver::{Broken, Driver, Output, StartError, Started};
+use crate::{
+    driver::{Broken, Driver, Output, StartError, Started},
+    sender::{self, Methods, Pool, SenderConfig, SenderError},
+};
 use archive::StoreArchive;
 use clock::WallClock;
-use driving::Command;
-use gateway::Gateway;
+pub(crate) use driving::Command;
+pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
 use publish::{Publisher, Wishes};
@@ -58,6 +61,8 @@ pub struct Config {
     pub rpc: RpcConfig,
     /// What `web3_clientVersion` says.
     pub version: String,
+    /// Managed accounts, if there are to be some.
+    pub sender: Option<SenderConfig>,
 }
 
 /// Why a node does not start.
@@ -87,6 +92,9 @@ pub enum NodeError {
     /// A thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
+    /// The sender does not start.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
 }
 
 /// Why a running node ended by itself.
@@ -146,6 +154,7 @@ pub struct Node {
     driver: JoinHandle<Option<Left>>,
     writer: JoinHandle<()>,
     ended: oneshot::Receiver<Ended>,
+    sender: Option<::sender::Sender>,
 }
 
 impl std::fmt::Debug for Node {
@@ -157,6 +166,8 @@ impl std::fmt::Debug for Node {
 impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
     pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
+        let mut config = config;
+        let managed = config.sender.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -233,7 +244,7 @@ impl Node {
             })?
         };
         let gateway = Gateway { commands: commands.clone(), health };
-        let sources = Sources {
+        let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
                 config.genesis,
@@ -241,15 +252,25 @@ impl Node {
                 config.version.clone(),
             ),
             feed: feed.clone(),
-            pool: index,
-            archive: Arc::new(StoreArchive(store)),
-            driver: Arc::new(gateway),
-            extensions: vec![],
+            pool: index.clone(),
+            archive: Arc::new(StoreArchive(store.clone())),
+            driver: Arc::new(gateway.clone()),
+            extensions,
         };
-        let api = Api::new(config.rpc.clone(), sources);
+        let mut extensions: Vec<Arc<dyn rpc::Extension>> = vec![];
+        let mut running = None;
+        if let Some(managed) = managed {
+            let (slots, open) = (managed.model.pool_slots, managed.open);
+            let own = Api::new(config.rpc.clone(), sources(vec![]));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, gateway.clone(), slots);
+            let sender = sender::start(managed, Arc::new(pool)).await?;
+            extensions.push(Arc::new(Methods { sender: sender.clone(), open }));
+            running = Some(sender);
+        }
+        let api = Api::new(config.rpc.clone(), sources(extensions));
         let server = Server::start(listener, api, None);
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        Ok(Self { commands, endpoint, peers, server, feed, driver, writer, ended })
+        Ok(Self { commands, endpoint, peers, server, feed, driver, writer, ended, sender: running })
     }
 
     /// Where RPC is served.
@@ -262,6 +283,11 @@ impl Node {
         &self.feed
     }
 
+    /// Managed accounts, if there are some.
+    pub const fn sender(&self) -> Option<&::sender::Sender> {
+        self.sender.as_ref()
+    }
+
     /// Waits until the node ends by itself, which it should not.
     pub async fn ended(&mut self) -> Ended {
         (&mut self.ended).await.unwrap_or(Ended::Thread("driver's or journal's"))
@@ -270,8 +296,11 @@ impl Node {
     /// Stops: no more requests, the journal finished, the network told. `None` if the journal could not be finished in
     /// time or the driver was broken; nothing that was acknowledged is lost then either.
     pub async fn shutdown(self) -> Option<Left> {
-        let Self { commands, endpoint, peers, server, driver, writer, .. } = self;
+        let Self { commands, endpoint, peers, server, driver, writer, sender, .. } = self;
         server.stop().await;
+        if let Some(sender) = sender {
+            sender.shutdown().await;
+        }
         drop(commands.send(Command::Stop));
         drop(commands);
         let finished = tokio::task::spawn_blocking(move || {

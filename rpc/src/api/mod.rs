@@ -30,6 +30,7 @@ pub(crate) use reply::reply;
 pub(crate) use send::SEND;
 
 use crate::{Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, chain::Chain, hub::Hub};
+use alloy_primitives::B256;
 use futures_util::future::BoxFuture;
 use gate::Gate;
 use std::{collections::HashMap, sync::Arc};
@@ -64,6 +65,12 @@ pub trait Extension: Send + Sync + 'static {
         params: &'a Params,
         caller: &'a Caller,
     ) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+
+    /// Another hash under which a transaction that is not known by this one may be found: a sender that makes its
+    /// transactions dearer changes their hashes, and answers for all of them.
+    fn other_hash(&self, _hash: B256) -> BoxFuture<'_, Option<B256>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Everything that answering needs.
@@ -76,7 +83,7 @@ pub struct Api {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) filters: Filters,
     pub(crate) hub: Hub,
-    extensions: Vec<Arc<dyn Extension>>,
+    pub(crate) extensions: Vec<Arc<dyn Extension>>,
     gate: Gate,
     methods: HashMap<&'static str, Method>,
 }

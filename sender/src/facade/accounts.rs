@@ -3,11 +3,13 @@
 use super::{AccountView, Done, Error, FeeReport, Loan, Sender};
 use crate::{
     model::{
-        Account, AccountId, Command, CommandKind, FeeCap, Fees, Health, Nonce, NonceHealth, OperationError,
+        Account, AccountId, Command, CommandKind, FeeCap, Fees, Health, Intent, Nonce, NonceHealth,
+        OperationError, Signed,
     },
     shared::Unasked,
     signer::Signer,
     store::{Outcome, load_account},
+    transaction,
     worker::Message,
 };
 use alloy_primitives::{Address, hex};
@@ -45,6 +47,11 @@ impl Sender {
         Ok(views)
     }
 
+    /// The addresses of all accounts whose keys are held here.
+    pub fn addresses(&self) -> Vec<Address> {
+        self.shared.keys.addresses()
+    }
+
     /// Makes a key; the account exists on every chain that there is a target for.
     pub async fn create_account(&self) -> Result<Address, Error> {
         Ok(self.shared.keys.create().await?)
@@ -54,6 +61,20 @@ impl Sender {
     pub fn signer(&self, address: Address) -> Result<Arc<dyn Signer>, Error> {
         let account = AccountId { chain_id: self.shared.home_chain, address };
         self.shared.keys.signer(address).ok_or(Error::UnknownAccount(account))
+    }
+
+    /// Signs a transaction of which everything is known, and does nothing with it. If it is sent by somebody, its nonce
+    /// is a foreign one for the account's queue.
+    pub async fn sign_transaction(
+        &self,
+        account: AccountId,
+        intent: &Intent,
+        nonce: Nonce,
+        gas: u64,
+        fees: Fees,
+    ) -> Result<Signed, Error> {
+        let signer = self.signer(account.address)?;
+        Ok(transaction::sign_with(&*signer, account.chain_id, intent, nonce, gas, fees).await?)
     }
 
     /// How an account is doing.

@@ -19,6 +19,8 @@ mod accounts;
 mod error;
 mod quotes;
 mod requests;
+#[cfg(test)]
+mod tests;
 mod types;
 mod webhooks;
 
@@ -35,7 +37,7 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc};
 
 /// Settings of a sender.
-pub use crate::settings::Settings;
+pub use crate::settings::{Settings, StartDeliveries};
 
 /// The running sender. See the [module](self).
 #[derive(Clone)]

@@ -123,7 +123,7 @@ impl Sender {
             let commit: Commit = delivery.replay(epoch, self.shared.now())?;
             match self.shared.store.commit(commit).await? {
                 Outcome::Committed => {
-                    drop(self.shared.duties.send(crate::duty::Duty::News(account)));
+                    self.shared.charge(crate::duty::Duty::News(account));
                     return Ok(());
                 }
                 Outcome::Conflict(_) => return Err(unknown()),

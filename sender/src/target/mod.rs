@@ -2,7 +2,7 @@
 
 mod evm;
 
-pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, shorten};
+pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, read_refusal};
 
 use crate::model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use alloy_primitives::{Address, B256, Bytes};

@@ -41,7 +41,9 @@ impl Worker {
     async fn try_own(&mut self) -> Result<Owned, (String, u64)> {
         let (shared, id) = (&self.shared, self.id);
         let lease = id.to_string();
-        let acquired = shared.store.acquire(lease.clone(), shared.holder.clone(), LEASE_MS, false).await;
+        // Where nobody else can write, whoever held the lease is dead: it need not run out.
+        let force = !shared.store.is_shared();
+        let acquired = shared.store.acquire(lease.clone(), shared.holder.clone(), LEASE_MS, force).await;
         let epoch = match acquired {
             Ok(Acquired::Taken { epoch, .. }) => epoch,
             Ok(Acquired::Held { holder, until }) => {
@@ -68,8 +70,7 @@ impl Worker {
         Stats::count(&shared.stats.counters.leases_taken, 1);
         self.gauge.epoch.store(epoch, Ordering::Relaxed);
         self.target.adopt(id.address);
-        // The deliverer is gone only when the sender stops.
-        drop(shared.duties.send(Duty::Taken(id, epoch)));
+        shared.charge(Duty::Taken(id, epoch));
         tracing::debug!(account = %id, epoch, bound, "Sender: account taken");
         Ok(Owned {
             account,
@@ -89,7 +90,7 @@ impl Worker {
         drop(account);
         waiting.into_iter().for_each(|after| after(false));
         self.gauge.epoch.store(0, Ordering::Relaxed);
-        drop(self.shared.duties.send(Duty::Lost(self.id)));
+        self.shared.charge(Duty::Lost(self.id));
         if ending == Ending::Lost {
             Stats::count(&self.shared.stats.counters.leases_lost, 1);
         }

@@ -10,8 +10,11 @@ mod network;
 mod queue;
 pub mod rpc;
 mod rpc_logs;
+mod sender;
 mod state;
 mod txpool;
+
+pub use anvil::anvil_program;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -35,6 +38,7 @@ pub fn all() -> Vec<&'static Ratio> {
         network::RATIOS,
         queue::RATIOS,
         rpc::RATIOS,
+        sender::RATIOS,
         state::RATIOS,
         txpool::RATIOS,
     ]

@@ -8,7 +8,7 @@ mod provider;
 mod read;
 
 pub use provider::ProviderOptions;
-pub use read::{call_object, shorten};
+pub use read::{call_object, receipt as read_receipt};
 
 use super::{Asked, Target, TargetError};
 use crate::{
@@ -106,7 +106,9 @@ impl Evm {
                 Some(gas) => Simulation::Gas(gas),
                 None => Simulation::Error,
             },
-            (Err(Failed::Refused(error)), _) => simulated(&error),
+            (Err(Failed::Refused(RpcError { code, message, data })), _) => {
+                read_refusal(code, &message, data.as_ref())
+            }
             (Err(_), _) => Simulation::Error,
         }
     }
@@ -135,7 +137,7 @@ impl Evm {
 }
 
 /// What a node's refusal to execute means. Only what the execution itself came to fails a request.
-fn simulated(error: &RpcError) -> Simulation {
+pub fn read_refusal(code: i64, message: &str, data: Option<&Value>) -> Simulation {
     const ENDS: [&str; 8] = [
         "revert",
         "gas required exceeds",
@@ -146,12 +148,12 @@ fn simulated(error: &RpcError) -> Simulation {
         "stack underflow",
         "intrinsic gas",
     ];
-    let text = error.message.to_lowercase();
-    if error.code == 3 || ENDS.iter().any(|end| text.contains(end)) {
-        let reason = error.message.chars().take(512).collect();
-        return Simulation::Reverted { reason, data: read::revert_data(error.data.as_ref()) };
+    let text = message.to_lowercase();
+    if code == 3 || ENDS.iter().any(|end| text.contains(end)) {
+        let reason = message.chars().take(512).collect();
+        return Simulation::Reverted { reason, data: read::revert_data(data) };
     }
-    tracing::debug!(code = error.code, message = error.message, "Sender: no simulation");
+    tracing::debug!(code, message, "Sender: no simulation");
     Simulation::Error
 }
 

@@ -35,7 +35,8 @@ pub(super) fn quote(latest: &Value, priority_fee_per_gas: u128) -> Quote {
     Quote { base_fee_per_gas: base_fee.saturating_add(base_fee / 8), priority_fee_per_gas }
 }
 
-pub(super) fn receipt(receipt: Value) -> ReceiptAnswer {
+/// A receipt as a node gives it; null if it has none.
+pub fn receipt(receipt: Value) -> ReceiptAnswer {
     if receipt.is_null() {
         return ReceiptAnswer::NotFound;
     }
@@ -54,7 +55,7 @@ fn inclusion(mut receipt: Value) -> Option<Inclusion> {
 }
 
 /// Leaves the logs out if they make a receipt too long to be kept with every event.
-pub fn shorten(receipt: &mut Value) {
+fn shorten(receipt: &mut Value) {
     if receipt.to_string().len() > RECEIPT_BYTES_MAX
         && let Some(fields) = receipt.as_object_mut()
     {
