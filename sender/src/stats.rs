@@ -63,7 +63,7 @@ counters! {
     sent,
     /// Transactions that a node refused.
     refused,
-    /// Replacements bound.
+    /// Replacements drafted.
     replaced,
     /// Nonces that were lost to a transaction that is not ours.
     cross_nonce_anomalies,

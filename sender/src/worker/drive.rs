@@ -2,7 +2,7 @@
 
 use super::{Ending, Message, Owned, Reply, Worker, own::RENEW_MS};
 use crate::{
-    model::{Action, Fence, Place, ReceiptAnswer, SendClass, classify, key},
+    model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key},
     shared::events_of,
     stats::Stats,
     store::{LEASE_MS, Outcome},
@@ -69,25 +69,36 @@ impl Worker {
 
     /// Asks the model what to do and does it, until there is nothing more to do at once.
     async fn pass(&mut self, owned: &mut Owned) -> Result<(), Ending> {
+        owned.has_more = true;
         for _ in 0..PASSES_MAX {
             Stats::count(&self.shared.stats.counters.passes, 1);
             let actions = owned.account.poll(self.shared.now());
             let quiet = actions.is_empty();
             for action in actions {
-                if matches!(action, Action::Send { .. }) {
-                    Stats::count(&self.shared.stats.counters.sent, 1);
-                }
+                self.count(&action);
                 owned.asked.push(self.perform(action));
             }
             // Local keys, and a pool in this process, often answer at once.
             self.take_answers(owned).await?;
             let wrote = self.commit(owned).await?;
             if quiet && !wrote {
+                owned.has_more = false;
                 break;
             }
         }
         self.show(owned);
         Ok(())
+    }
+
+    fn count(&self, action: &Action) {
+        let counters = &self.shared.stats.counters;
+        match action {
+            Action::Send { .. } => Stats::count(&counters.sent, 1),
+            Action::Sign(draft) if matches!(draft.purpose, Purpose::Bump { .. } | Purpose::Cancel { .. }) => {
+                Stats::count(&counters.replaced, 1);
+            }
+            _ => {}
+        }
     }
 
     /// Makes durable what changed, and answers those who wait for it. Whether there was something.
@@ -152,6 +163,9 @@ impl Worker {
         let idle_end = owned.idle_since.map_or(Time::MAX, |since| since + Duration::from_millis(IDLE_MS));
         // At least a millisecond: a clock that stands still must not become a busy loop.
         let soonest = now + Duration::from_millis(1);
+        if owned.has_more {
+            return soonest;
+        }
         model.min(owned.renew_at).min(owned.sweep_at).min(idle_end).max(soonest)
     }
 

@@ -112,6 +112,8 @@ struct Owned {
     sweep_at: Time,
     /// When the numbers were shown last.
     shown_at: Time,
+    /// Whether the last pass ended although there was more to do.
+    has_more: bool,
     /// Since when there is nothing to do.
     idle_since: Option<Time>,
     asked: FuturesUnordered<act::Asking>,

@@ -78,6 +78,7 @@ impl Worker {
             renew_at: now + Duration::from_millis(RENEW_MS),
             sweep_at: Time::ZERO,
             shown_at: Time::ZERO,
+            has_more: false,
             idle_since: None,
             asked: FuturesUnordered::new(),
             waiting: vec![],

@@ -6,6 +6,8 @@
 mod ask;
 mod provider;
 mod read;
+#[cfg(test)]
+mod tests;
 
 pub use provider::ProviderOptions;
 pub use read::{call_object, receipt as read_receipt};
