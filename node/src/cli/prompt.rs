@@ -26,7 +26,7 @@ impl Silence {
 impl Drop for Silence {
     fn drop(&mut self) {
         // If the terminal is gone nobody needs its echo.
-        drop(tcsetattr(io::stdin(), OptionalActions::Flush, &self.0));
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
         eprintln!();
     }
 }

@@ -57,27 +57,27 @@ pub(crate) struct Rest {
 }
 
 /// A result.
-pub(super) struct Answer {
+struct Answer {
     status: StatusCode,
     body: Option<Vec<u8>>,
     replayed: bool,
 }
 
 impl Answer {
-    pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self, Problem> {
+    fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self, Problem> {
         let body = serde_json::to_vec(value).map_err(|why| Problem::internal(&why))?;
         Ok(Self { status, body: Some(body), replayed: false })
     }
 
-    pub(super) fn ok<T: Serialize>(value: &T) -> Result<Self, Problem> {
+    fn ok<T: Serialize>(value: &T) -> Result<Self, Problem> {
         Self::json(StatusCode::OK, value)
     }
 
-    pub(super) const fn nothing() -> Self {
+    const fn nothing() -> Self {
         Self { status: StatusCode::NO_CONTENT, body: None, replayed: false }
     }
 
-    pub(super) const fn replayed(mut self, replayed: bool) -> Self {
+    const fn replayed(mut self, replayed: bool) -> Self {
         self.replayed = replayed;
         self
     }
