@@ -10,6 +10,7 @@
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
 //! * [`sender`] runs managed accounts over this node's pool, and over other chains.
+//! * [`sender`] and [`rest`] are managed accounts: over this node's pool, on JSON-RPC, and as REST.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
@@ -17,5 +18,6 @@ pub mod banner;
 pub mod cli;
 pub mod driver;
 pub mod logging;
+pub mod rest;
 pub mod runtime;
 pub mod sender;

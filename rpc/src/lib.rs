@@ -61,7 +61,7 @@ mod snapshot;
 mod state;
 mod view;
 
-pub use api::{Api, Caller, Extension, Json, Sources};
+pub use api::{Api, Caller, Extension, Json, Notices, Sources};
 pub use archive::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, MemoryArchive, Place, matching_logs};
 pub use chain::{Chain, Forks};
 pub use config::{Config, Limits, Rate};
@@ -70,6 +70,6 @@ pub use error::Error;
 pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
-pub use server::{Body, Routes, Server, text};
+pub use server::{Body, Routes, Server, is_operator, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
 pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};

@@ -1,14 +1,12 @@
 //! From settings to a sender that can start.
 
-use super::{Failure, Options};
+use super::{Failure, Options, account, prompt};
 use crate::sender::{Place, SenderConfig};
 use ::sender::{
-    StartDeliveries,
     http::{Client, Network, Rules},
-    keys::{KeyRing, LocalKeys},
+    keys::{Cost, Keystores, LocalKeys},
     model::Config,
     signer::Keys,
-    webhook,
 };
 use alloy_primitives::B256;
 use std::{path::Path, sync::Arc};
@@ -28,11 +26,12 @@ pub(super) fn sender(
     }
     Ok(Some(SenderConfig {
         place: place(options, data_dir),
-        keys: keys(dev_keys, is_dev),
+        keys: keys(options, data_dir, dev_keys, is_dev)?,
+        web3signer: options.sender_web3signer.clone().filter(|url| !url.is_empty()),
         chains: chains(options.sender_chains.as_deref().unwrap_or_default())?,
         model: model(options),
         open: is_dev,
-        deliveries: Some(deliveries(options)?),
+        webhooks: webhooks(options)?,
     }))
 }
 
@@ -47,22 +46,38 @@ fn place(options: &Options, data_dir: Option<&Path>) -> Place {
     }
 }
 
-/// On a development network the keys that everybody knows, and more that live as long as the process.
-fn keys(dev_keys: &[B256], is_dev: bool) -> Arc<dyn Keys> {
-    Arc::new(KeyRing(vec![Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev))]))
+/// The keystores, if there are some; on a development network also the keys that everybody knows, and more that live as
+/// long as the process.
+fn keys(
+    options: &Options,
+    data_dir: Option<&Path>,
+    dev_keys: &[B256],
+    is_dev: bool,
+) -> Result<Vec<Arc<dyn Keys>>, Failure> {
+    let mut keys: Vec<Arc<dyn Keys>> = vec![];
+    let in_data = data_dir.map(|directory| directory.join("keystore"));
+    if let Some(directory) = options.sender_keystore.clone().or(in_data) {
+        let stored = Keystores::list(&directory).map_err(account::failure)?.len();
+        let file = options.sender_password_file.as_deref();
+        if stored > 0 || file.is_some() {
+            let password =
+                prompt::password(file, "the password of the keystores (--sender-password-file)", false)?;
+            tracing::info!(keystores = stored, "Sender: opening keystores, about a second each");
+            let opened = Keystores::open(&directory, password, Cost::default()).map_err(account::failure)?;
+            keys.push(Arc::new(opened));
+        }
+    }
+    keys.push(Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev)));
+    Ok(keys)
 }
 
 /// Webhooks go to public addresses, and where the operator allows them to.
-fn deliveries(options: &Options) -> Result<StartDeliveries, Failure> {
+fn webhooks(options: &Options) -> Result<Client, Failure> {
     let allowed = options.sender_webhook_allow.as_deref().unwrap_or_default().split(',');
     let allowed = allowed.map(str::trim).filter(|network| !network.is_empty());
     let networks: Result<Vec<Network>, _> = allowed.map(str::parse).collect();
     let networks = networks.map_err(|why| Failure::Usage(format!("--sender-webhook-allow: {why}")))?;
-    let client = Client::new(Rules::public().allowing(networks));
-    Ok(Box::new(move |deliveries| {
-        let deliver = webhook::run(deliveries, Arc::new(client), Arc::new(::sender::wall_clock));
-        drop(tokio::spawn(deliver));
-    }))
+    Ok(Client::new(Rules::public().allowing(networks)))
 }
 
 fn model(options: &Options) -> Config {

@@ -140,6 +140,12 @@ options! {
     "Sender" sender_gap_grace_ms "sender-gap-grace-ms" "PECTIN_SENDER_GAP_GRACE_MS": u64 = "10000",
     /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.
     "Sender" sender_cancel_after_ms "sender-cancel-after-ms" "PECTIN_SENDER_CANCEL_AFTER_MS": u64 = "0",
+    /// A directory of encrypted keys, one password for all; `pectin account` makes them.
+    "Sender" sender_keystore "sender-keystore" "PECTIN_SENDER_KEYSTORE": PathBuf = "keystore in the data directory",
+    /// A file with the password of the keystores; without it the password is asked for on the terminal.
+    "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "none",
+    /// A remote signer that speaks the HTTP interface of web3signer.
+    "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "",
     /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
     "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
     /// Hours that a request is kept after its end.

@@ -130,9 +130,8 @@ pub(super) fn service_health<'a>(rest: &'a Rest, _: &'a Call) -> Handled<'a> {
             "status": if well { "ok" } else { "degraded" },
             "homeChain": rest.sender.home_chain(),
             "chains": chains.collect::<Vec<_>>(),
-            "stats": rest.sender.stats(),
+            "totals": rest.sender.stats().totals,
         });
         Answer::ok(&answer)
     })
 }
-

@@ -61,7 +61,8 @@ impl Call {
     pub(super) fn new(head: &Parts, names: Vec<String>, body: Bytes) -> Result<Self, Problem> {
         let key = head.headers.get(IDEMPOTENCY_KEY).map(|key| {
             let text = key.to_str().ok().map(|text| text.trim().trim_matches('"'));
-            let wrong = || Problem::invalid("an Idempotency-Key has 1 to 128 letters, digits or any of _ - . :");
+            let wrong =
+                || Problem::invalid("an Idempotency-Key has 1 to 128 letters, digits or any of _ - . :");
             text.and_then(|text| text.parse().ok()).ok_or_else(wrong)
         });
         let parts = head.uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());

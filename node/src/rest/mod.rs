@@ -40,7 +40,8 @@ use std::sync::Arc;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// The page loads nothing and runs nothing.
-const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+const PAGE_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 
 /// See the [module](self).
 pub(crate) struct Rest {
@@ -56,27 +57,27 @@ pub(crate) struct Rest {
 }
 
 /// A result.
-pub(super) struct Answer {
+struct Answer {
     status: StatusCode,
     body: Option<Vec<u8>>,
     replayed: bool,
 }
 
 impl Answer {
-    pub(super) fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self, Problem> {
+    fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self, Problem> {
         let body = serde_json::to_vec(value).map_err(|why| Problem::internal(&why))?;
         Ok(Self { status, body: Some(body), replayed: false })
     }
 
-    pub(super) fn ok<T: Serialize>(value: &T) -> Result<Self, Problem> {
+    fn ok<T: Serialize>(value: &T) -> Result<Self, Problem> {
         Self::json(StatusCode::OK, value)
     }
 
-    pub(super) const fn nothing() -> Self {
+    const fn nothing() -> Self {
         Self { status: StatusCode::NO_CONTENT, body: None, replayed: false }
     }
 
-    pub(super) const fn replayed(mut self, replayed: bool) -> Self {
+    const fn replayed(mut self, replayed: bool) -> Self {
         self.replayed = replayed;
         self
     }
@@ -112,7 +113,9 @@ impl Rest {
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
         let path = request.uri().path();
         match (request.method(), path) {
-            (&Method::GET, "/v1/openapi.json") => response(StatusCode::OK, "application/json", self.document.clone()),
+            (&Method::GET, "/v1/openapi.json") => {
+                response(StatusCode::OK, "application/json", self.document.clone())
+            }
             (&Method::GET, "/v1" | "/v1/" | "/v1/docs") => {
                 let mut response = response(StatusCode::OK, "text/html; charset=utf-8", self.page.clone());
                 let policy = HeaderValue::from_static(PAGE_POLICY);
@@ -163,8 +166,8 @@ fn find(method: &Method, path: &str) -> Result<(&'static Route, Vec<String>), Pr
     let mut other = Vec::new();
     for route in ROUTES {
         match call::match_path(route.path, path) {
-            Some(names) if route.method == *method => return Ok((route, names?)),
-            Some(_) => other.push(route.method.as_str()),
+            Some(names) if route.method == method.as_str() => return Ok((route, names?)),
+            Some(_) => other.push(route.method),
             None => {}
         }
     }

@@ -11,7 +11,7 @@ pub fn document() -> Value {
     let mut paths = Map::new();
     for route in ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        path[route.method.as_str().to_ascii_lowercase()] = operation(route);
+        path[route.method.to_ascii_lowercase()] = operation(route);
     }
     json!({
         "openapi": "3.1.0",
@@ -63,7 +63,7 @@ fn operation(route: &Route) -> Value {
 
 /// A name for programs: the method and the words of the path.
 fn operation_id(route: &Route) -> String {
-    let mut name = route.method.as_str().to_ascii_lowercase();
+    let mut name = route.method.to_ascii_lowercase();
     let words = route.path.split(['/', '-', '{', '}']).filter(|word| !word.is_empty() && *word != "v1");
     for word in words {
         let (first, rest) = word.split_at(1);
@@ -75,9 +75,9 @@ fn operation_id(route: &Route) -> String {
 
 fn parameters(route: &Route) -> Vec<Value> {
     let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    let in_path = names.map(|name| {
-        json!({ "name": name, "in": "path", "required": true, "schema": schemas::parameter(name) })
-    });
+    let in_path = names.map(
+        |name| json!({ "name": name, "in": "path", "required": true, "schema": schemas::parameter(name) }),
+    );
     let in_query = route
         .query
         .iter()

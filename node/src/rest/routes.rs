@@ -2,14 +2,13 @@
 
 use super::{Answer, Rest, accounts, call::Call, problem::Problem, transactions, webhooks};
 use futures_util::future::BoxFuture;
-use hyper::Method;
 
 /// An answer that is on its way.
 pub(super) type Handled<'a> = BoxFuture<'a, Result<Answer, Problem>>;
 
 /// One path with one method.
 pub(super) struct Route {
-    pub(super) method: Method,
+    pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) handler: for<'a> fn(&'a Rest, &'a Call) -> Handled<'a>,
     pub(super) tag: &'static str,
@@ -25,7 +24,7 @@ pub(super) struct Route {
 }
 
 const fn route(
-    method: Method,
+    method: &'static str,
     path: &'static str,
     handler: for<'a> fn(&'a Rest, &'a Call) -> Handled<'a>,
     tag: &'static str,
@@ -68,7 +67,7 @@ const LETTERS: &[&str] = &["chainId", "address", "endpoint", "after", "limit"];
 /// Every path there is.
 pub(super) const ROUTES: &[Route] = &[
     route(
-        Method::POST,
+        "POST",
         "/v1/transactions",
         transactions::submit,
         TRANSACTIONS,
@@ -78,7 +77,7 @@ pub(super) const ROUTES: &[Route] = &[
     .body("NewTransaction")
     .idempotent(),
     route(
-        Method::POST,
+        "POST",
         "/v1/transactions/raw",
         transactions::submit_raw,
         TRANSACTIONS,
@@ -88,7 +87,7 @@ pub(super) const ROUTES: &[Route] = &[
     .body("RawTransaction")
     .idempotent(),
     route(
-        Method::GET,
+        "GET",
         "/v1/transactions",
         transactions::list,
         TRANSACTIONS,
@@ -97,7 +96,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(&["chainId", "address", "group", "state", "after", "limit"]),
     route(
-        Method::GET,
+        "GET",
         "/v1/transactions/{id}",
         transactions::get,
         TRANSACTIONS,
@@ -105,7 +104,7 @@ pub(super) const ROUTES: &[Route] = &[
         TRANSACTION,
     ),
     route(
-        Method::GET,
+        "GET",
         "/v1/transactions/by-hash/{hash}",
         transactions::by_hash,
         TRANSACTIONS,
@@ -113,7 +112,7 @@ pub(super) const ROUTES: &[Route] = &[
         TRANSACTION,
     ),
     route(
-        Method::GET,
+        "GET",
         "/v1/transactions/by-key/{key}",
         transactions::by_key,
         TRANSACTIONS,
@@ -121,7 +120,7 @@ pub(super) const ROUTES: &[Route] = &[
         TRANSACTION,
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/transactions/{id}/cancel",
         transactions::cancel,
         TRANSACTIONS,
@@ -129,7 +128,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "How far that got.", Some("Cancelling"))],
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/transactions/{id}/replace",
         transactions::replace,
         TRANSACTIONS,
@@ -138,7 +137,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .body("Replacement"),
     route(
-        Method::GET,
+        "GET",
         "/v1/accounts",
         accounts::list,
         ACCOUNTS,
@@ -146,7 +145,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "All of them.", Some("Accounts"))],
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/accounts",
         accounts::create,
         ACCOUNTS,
@@ -154,7 +153,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(201, "The key is kept.", Some("NewAccount"))],
     ),
     route(
-        Method::GET,
+        "GET",
         "/v1/accounts/{address}/health",
         accounts::health,
         ACCOUNTS,
@@ -163,7 +162,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(&["chainId"]),
     route(
-        Method::POST,
+        "POST",
         "/v1/accounts/{address}/pause",
         accounts::pause,
         ACCOUNTS,
@@ -171,10 +170,10 @@ pub(super) const ROUTES: &[Route] = &[
         DONE,
     )
     .query(&["chainId"]),
-    route(Method::POST, "/v1/accounts/{address}/resume", accounts::resume, ACCOUNTS, "Goes on.", DONE)
+    route("POST", "/v1/accounts/{address}/resume", accounts::resume, ACCOUNTS, "Goes on.", DONE)
         .query(&["chainId"]),
     route(
-        Method::GET,
+        "GET",
         "/v1/accounts/{address}/nonce/health",
         accounts::nonce_health,
         NONCES,
@@ -183,7 +182,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(&["chainId"]),
     route(
-        Method::POST,
+        "POST",
         "/v1/accounts/{address}/nonce/reserve",
         accounts::reserve,
         NONCES,
@@ -193,7 +192,7 @@ pub(super) const ROUTES: &[Route] = &[
     .query(&["chainId"])
     .body("Reservation"),
     route(
-        Method::POST,
+        "POST",
         "/v1/accounts/{address}/nonce/release",
         accounts::release,
         NONCES,
@@ -203,7 +202,7 @@ pub(super) const ROUTES: &[Route] = &[
     .query(&["chainId"])
     .body("Release"),
     route(
-        Method::POST,
+        "POST",
         "/v1/accounts/{address}/nonce/reset",
         accounts::reset,
         NONCES,
@@ -212,7 +211,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(&["chainId"]),
     route(
-        Method::GET,
+        "GET",
         "/v1/groups",
         accounts::groups,
         GROUPS,
@@ -220,7 +219,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "All of them.", Some("Groups"))],
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/groups",
         accounts::create_group,
         GROUPS,
@@ -229,7 +228,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .body("NewGroup"),
     route(
-        Method::GET,
+        "GET",
         "/v1/groups/{name}",
         accounts::group,
         GROUPS,
@@ -237,7 +236,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "The group.", Some("Group"))],
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/groups/{name}/grow",
         accounts::grow_group,
         GROUPS,
@@ -246,7 +245,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .body("Growth"),
     route(
-        Method::GET,
+        "GET",
         "/v1/fees",
         accounts::fees,
         SERVICE,
@@ -255,7 +254,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(&["chainId"]),
     route(
-        Method::GET,
+        "GET",
         "/v1/health",
         accounts::service_health,
         SERVICE,
@@ -263,7 +262,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "How it is doing.", Some("ServiceHealth"))],
     ),
     route(
-        Method::GET,
+        "GET",
         "/v1/webhooks",
         webhooks::list,
         WEBHOOKS,
@@ -271,7 +270,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "All of them, without secrets.", Some("Endpoints"))],
     ),
     route(
-        Method::POST,
+        "POST",
         "/v1/webhooks",
         webhooks::create,
         WEBHOOKS,
@@ -279,16 +278,9 @@ pub(super) const ROUTES: &[Route] = &[
         &[(201, "It is told from now on.", Some("EndpointWithSecret"))],
     )
     .body("NewEndpoint"),
+    route("DELETE", "/v1/webhooks/{id}", webhooks::remove, WEBHOOKS, "Removes an endpoint.", NOTHING),
     route(
-        Method::DELETE,
-        "/v1/webhooks/{id}",
-        webhooks::remove,
-        WEBHOOKS,
-        "Removes an endpoint.",
-        NOTHING,
-    ),
-    route(
-        Method::POST,
+        "POST",
         "/v1/webhooks/{id}/rotate",
         webhooks::rotate,
         WEBHOOKS,
@@ -296,7 +288,7 @@ pub(super) const ROUTES: &[Route] = &[
         &[(200, "The new secret, shown now and never again.", Some("EndpointWithSecret"))],
     ),
     route(
-        Method::GET,
+        "GET",
         "/v1/deliveries",
         webhooks::deliveries,
         WEBHOOKS,
@@ -305,7 +297,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(LETTERS),
     route(
-        Method::GET,
+        "GET",
         "/v1/dead-letters",
         webhooks::dead_letters,
         WEBHOOKS,
@@ -314,7 +306,7 @@ pub(super) const ROUTES: &[Route] = &[
     )
     .query(LETTERS),
     route(
-        Method::POST,
+        "POST",
         "/v1/dead-letters/{id}/replay",
         webhooks::replay,
         WEBHOOKS,

@@ -12,7 +12,8 @@ pub use rpc::Config as RpcConfig;
 
 use crate::{
     driver::{Broken, Driver, Output, StartError, Started},
-    sender::{self, Methods, Pool, SenderConfig, SenderError},
+    rest::Rest,
+    sender::{self, Methods, Pool, Push, SenderConfig, SenderError},
 };
 use archive::StoreArchive;
 use clock::WallClock;
@@ -258,17 +259,20 @@ impl Node {
             extensions,
         };
         let mut extensions: Vec<Arc<dyn rpc::Extension>> = vec![];
-        let mut running = None;
+        let (mut running, mut routes) = (None, None);
         if let Some(managed) = managed {
             let (slots, open) = (managed.model.pool_slots, managed.open);
             let own = Api::new(config.rpc.clone(), sources(vec![]));
             let pool = Pool::new(evm.chain_id, feed.clone(), own, gateway.clone(), slots);
+            let webhooks = managed.webhooks.clone();
             let sender = sender::start(managed, Arc::new(pool)).await?;
             extensions.push(Arc::new(Methods { sender: sender.clone(), open }));
+            extensions.push(Arc::new(Push { sender: sender.clone(), open }));
+            routes = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks).routes(None));
             running = Some(sender);
         }
         let api = Api::new(config.rpc.clone(), sources(extensions));
-        let server = Server::start(listener, api, None);
+        let server = Server::start(listener, api, routes);
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
         Ok(Self { commands, endpoint, peers, server, feed, driver, writer, ended, sender: running })
     }

@@ -2,15 +2,15 @@
 //! development network, whose keys everybody knows.
 
 use super::params::Wanted;
-use alloy_dyn_abi::TypedData;
-use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
-use futures_util::future::BoxFuture;
-use rpc::{Caller, Error, Extension, Json, Params, error};
 use ::sender::{
     Sender,
     facade::{From, Kind, Submission, Transaction},
     model::{AccountId, Failure, State},
 };
+use alloy_dyn_abi::TypedData;
+use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
+use futures_util::future::BoxFuture;
+use rpc::{Caller, Error, Extension, Json, Params, error};
 use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
@@ -98,7 +98,8 @@ impl Methods {
         let intent = wanted.intent(account.chain_id, &fees.quote)?;
         self.check_nonce(account, &wanted).await?;
         let body = keccak256(params.raw(0).unwrap_or_default());
-        let submission = Submission { key: None, from: From::Account(account), intent, body, expires_at: None };
+        let submission =
+            Submission { key: None, from: From::Account(account), intent, body, expires_at: None };
         let taken = self.sender.submit(submission).await.map_err(failed)?;
         let id = taken.transaction.request.id;
         let transaction = self.sender.settled(&id, PATIENCE).await.map_err(failed)?;
@@ -113,7 +114,9 @@ impl Methods {
             return Ok(());
         }
         let word = if nonce < next { "low" } else { "high" };
-        Err(Error::other(format!("nonce too {word}: the sender assigns nonces, next nonce {next}, tx nonce {nonce}")))
+        Err(Error::other(format!(
+            "nonce too {word}: the sender assigns nonces, next nonce {next}, tx nonce {nonce}"
+        )))
     }
 
     async fn sign_transaction(&self, params: &Params) -> Result<Json, Error> {
@@ -185,7 +188,8 @@ fn hash_of(transaction: &Transaction) -> Result<B256, Error> {
     }
     Err(match &transaction.request.state {
         State::Failed(Failure::Simulation { reason, data }) => {
-            let error = Error::new(if data.is_empty() { error::DEFAULT } else { error::REVERTED }, reason.clone());
+            let error =
+                Error::new(if data.is_empty() { error::DEFAULT } else { error::REVERTED }, reason.clone());
             if data.is_empty() { error } else { error.with_data(data) }
         }
         State::Accepted { held: Some(held) } => {
@@ -194,7 +198,8 @@ fn hash_of(transaction: &Transaction) -> Result<B256, Error> {
         }
         State::Accepted { held: None } => {
             let data = json!({ "requestId": id });
-            Error::new(REJECTED, format!("the request {id} is accepted and waits for its turn")).with_data(&data)
+            Error::new(REJECTED, format!("the request {id} is accepted and waits for its turn"))
+                .with_data(&data)
         }
         _ => Error::new(REJECTED, format!("the request {id} has ended without a transaction"))
             .with_data(&json!({ "requestId": id })),

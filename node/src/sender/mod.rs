@@ -12,16 +12,21 @@
 mod methods;
 mod params;
 mod pool;
+mod push;
 
 pub(crate) use methods::Methods;
 pub(crate) use pool::Pool;
+pub(crate) use push::Push;
 
 use ::sender::{
-    Sender, Settings, StartDeliveries,
+    Sender, Settings,
+    http::{Client, Rules},
+    keys::{KeyRing, Web3Signer},
     model::Config,
-    signer::Keys,
+    signer::{Keys, SignerError},
     store::{Embedded, EmbeddedOptions, Memory, Redis, RedisOptions, Store, StoreError},
     target::{Evm, Target, TargetError},
+    webhook,
 };
 use std::{path::PathBuf, sync::Arc};
 
@@ -51,21 +56,26 @@ impl std::fmt::Debug for Place {
 pub struct SenderConfig {
     /// Where it keeps its rows.
     pub place: Place,
-    /// The keys.
-    pub keys: Arc<dyn Keys>,
+    /// The keys that are here.
+    pub keys: Vec<Arc<dyn Keys>>,
+    /// A remote signer that has more.
+    pub web3signer: Option<String>,
     /// Other chains: id and providers.
     pub chains: Vec<(u64, Vec<String>)>,
     /// How accounts are run.
     pub model: Config,
     /// Whether its methods need no token: only on a development network.
     pub open: bool,
-    /// Runs the deliverer of webhooks.
-    pub deliveries: Option<StartDeliveries>,
+    /// Brings webhooks to where they may go.
+    pub webhooks: Client,
 }
 
 impl std::fmt::Debug for SenderConfig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SenderConfig").field("place", &self.place).field("open", &self.open).finish_non_exhaustive()
+        f.debug_struct("SenderConfig")
+            .field("place", &self.place)
+            .field("open", &self.open)
+            .finish_non_exhaustive()
     }
 }
 
@@ -75,6 +85,9 @@ pub enum SenderError {
     /// Its rows cannot be had.
     #[error("the sender's store: {0}")]
     Store(#[from] StoreError),
+    /// The remote signer cannot be used.
+    #[error("the remote signer: {0}")]
+    Signer(#[from] SignerError),
     /// A provider is of another chain.
     #[error("the sender's targets: {0}")]
     Target(#[from] TargetError),
@@ -85,7 +98,11 @@ pub enum SenderError {
 
 /// Starts the sender over this node's pool.
 pub(crate) async fn start(config: SenderConfig, home: Arc<dyn Target>) -> Result<Sender, SenderError> {
-    let SenderConfig { place, keys, chains, model, deliveries, .. } = config;
+    let SenderConfig { place, mut keys, web3signer, chains, model, webhooks, .. } = config;
+    if let Some(url) = web3signer {
+        keys.push(Arc::new(Web3Signer::connect(&url, Client::new(Rules::anywhere())).await?));
+    }
+    let keys: Arc<dyn Keys> = Arc::new(KeyRing(keys));
     let store = open(place).await?;
     let mut targets = vec![home];
     for (chain_id, urls) in chains {
@@ -94,6 +111,10 @@ pub(crate) async fn start(config: SenderConfig, home: Arc<dyn Target>) -> Result
         targets.push(Arc::new(target));
     }
     let holder = format!("pectin-{}-{}", std::process::id(), ::sender::wall_clock().as_millis());
+    let deliver = |deliveries| {
+        drop(tokio::spawn(webhook::run(deliveries, Arc::new(webhooks), Arc::new(::sender::wall_clock))));
+    };
+    let deliveries: Option<::sender::StartDeliveries> = Some(Box::new(deliver));
     Ok(Sender::start(Settings { store, keys, targets, config: model, holder, deliveries }).await?)
 }
 

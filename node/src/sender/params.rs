@@ -1,8 +1,8 @@
 //! A transaction as wallets hand it over.
 
+use ::sender::model::{Fees, Intent, Quote};
 use alloy_primitives::{Address, B256, Bytes, U64, U128, U256};
 use rpc::Error;
-use ::sender::model::{Fees, Intent, Quote};
 use serde::Deserialize;
 
 /// The fields that wallets know. Others are refused: a wallet that asks for something else is better told.
@@ -48,7 +48,9 @@ impl Wanted {
     /// What is wanted, if it makes sense on this chain.
     pub(super) fn intent(&self, chain_id: u64, quote: &Quote) -> Result<Intent, Error> {
         if self.chain_id.is_some_and(|given| given.to::<u64>() != chain_id) {
-            return Err(Error::params(format!("the transaction is for another chain, this one is {chain_id}")));
+            return Err(Error::params(format!(
+                "the transaction is for another chain, this one is {chain_id}"
+            )));
         }
         if self.kind.is_some_and(|kind| kind.to::<u64>() > 2) {
             return Err(Error::other("transaction type not supported"));
@@ -78,7 +80,8 @@ impl Wanted {
 
     /// The fees, if the wallet names some; what it does not name is the market's.
     fn fees(&self, quote: &Quote) -> Result<Option<Fees>, Error> {
-        let (max_fee, tip) = (self.max_fee_per_gas.map(|fee| fee.to()), self.max_priority_fee_per_gas.map(|fee| fee.to()));
+        let (max_fee, tip) =
+            (self.max_fee_per_gas.map(|fee| fee.to()), self.max_priority_fee_per_gas.map(|fee| fee.to()));
         if let Some(price) = self.gas_price {
             if max_fee.is_some() || tip.is_some() {
                 let both = "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified";

@@ -2,13 +2,13 @@
 //! of new blocks instead of being asked.
 
 use crate::runtime::{Command, Gateway};
-use alloy_consensus::Transaction as _;
-use alloy_primitives::{Address, B256, Bytes, U128};
-use rpc::{Api, Caller, Driver as _, Feed, Params, RecentBlock, Snapshot, SubmitError};
 use ::sender::{
     model::{Answer, BlockCheck, Head, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View},
     target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal},
 };
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, U128};
+use rpc::{Api, Caller, Driver as _, Feed, Params, RecentBlock, Snapshot, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -50,7 +50,8 @@ impl Pool {
 
     async fn quote_now(&self) -> Result<Quote, TargetError> {
         let base: U128 = self.ask("eth_baseFee", json!([])).await.map_err(|why| self.error(why))?;
-        let tip: U128 = self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(why))?;
+        let tip: U128 =
+            self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(why))?;
         Ok(Quote { base_fee_per_gas: base.to(), priority_fee_per_gas: tip.to() })
     }
 
@@ -109,9 +110,10 @@ impl Pool {
         let finalized_number = snapshot.tags.finalized.number;
         let hash = match snapshot.by_number(number) {
             Some(block) => Some(block.id().hash),
-            None if number <= finalized_number => self.archived(number, false).await?.and_then(|block| {
-                block.get("hash")?.as_str()?.parse().ok()
-            }),
+            None if number <= finalized_number => self
+                .archived(number, false)
+                .await?
+                .and_then(|block| block.get("hash")?.as_str()?.parse().ok()),
             None => None,
         };
         Ok(BlockCheck { number, hash, finalized_number })
@@ -135,7 +137,8 @@ impl Pool {
             let transactions = block.get("transactions").and_then(Value::as_array);
             let ours = transactions.into_iter().flatten().find(|tx| {
                 let from = tx.get("from").and_then(|from| from.as_str()?.parse::<Address>().ok());
-                from == Some(account) && tx.get("nonce").and_then(Value::as_str) == Some(&format!("{nonce:#x}"))
+                from == Some(account)
+                    && tx.get("nonce").and_then(Value::as_str) == Some(&format!("{nonce:#x}"))
             });
             if let Some(tx) = ours {
                 return Ok(tx.get("hash").and_then(|hash| hash.as_str()?.parse().ok()));

@@ -31,7 +31,7 @@ pub(crate) use send::SEND;
 
 use crate::{Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, chain::Chain, hub::Hub};
 use alloy_primitives::B256;
-use futures_util::future::BoxFuture;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
 use std::{collections::HashMap, sync::Arc};
 
@@ -56,6 +56,9 @@ pub(crate) enum Method {
     Later(Later),
 }
 
+/// What a subscription tells, one after the other. When it ends the client is cut off: it has missed something.
+pub type Notices = BoxStream<'static, Json>;
+
 /// Another crate's methods, asked for names that are not known here.
 pub trait Extension: Send + Sync + 'static {
     /// Calls a method; `None` if there is no such method.
@@ -65,6 +68,11 @@ pub trait Extension: Send + Sync + 'static {
         params: &'a Params,
         caller: &'a Caller,
     ) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+
+    /// Begins a subscription of a name space, asked for as `SPACE_subscribe` over a WebSocket; `None` if there is no such.
+    fn subscribe(&self, _space: &str, _params: &Params, _caller: &Caller) -> Option<Result<Notices, Error>> {
+        None
+    }
 
     /// Another hash under which a transaction that is not known by this one may be found: a sender that makes its
     /// transactions dearer changes their hashes, and answers for all of them.
@@ -154,6 +162,16 @@ impl Api {
                 }
             }
         }
+    }
+
+    /// Begins a subscription of an extension.
+    pub(crate) fn subscribe(
+        &self,
+        space: &str,
+        params: &Params,
+        caller: &Caller,
+    ) -> Option<Result<Notices, Error>> {
+        self.extensions.iter().find_map(|extension| extension.subscribe(space, params, caller))
     }
 
     /// The names of all methods but those of extensions, in order.

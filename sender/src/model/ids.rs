@@ -9,6 +9,7 @@ pub type Nonce = u64;
 
 /// One account on one chain. Everything about nonces is per such pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AccountId {
     /// The chain.
     pub chain_id: u64,

@@ -21,7 +21,13 @@ impl Front {
         Self { client: Client::new(Rules::anywhere()), url }
     }
 
-    async fn ask(&self, method: Method, path: &str, key: Option<&str>, body: Option<Value>) -> Result<Value, String> {
+    async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Option<Value>,
+    ) -> Result<Value, String> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
         if let Some(key) = key {
@@ -79,7 +85,8 @@ impl Front {
     /// The call data of every transaction of the chain.
     pub(super) async fn payloads(&self) -> Result<Vec<String>, String> {
         let latest = self.call("eth_blockNumber", json!([])).await?;
-        let latest = latest.as_str().and_then(|number| u64::from_str_radix(number.trim_start_matches("0x"), 16).ok());
+        let latest =
+            latest.as_str().and_then(|number| u64::from_str_radix(number.trim_start_matches("0x"), 16).ok());
         let mut payloads = Vec::new();
         for number in 0..=latest.ok_or("no block number")? {
             let block = self.call("eth_getBlockByNumber", json!([format!("{number:#x}"), true])).await?;

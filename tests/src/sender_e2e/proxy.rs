@@ -84,7 +84,8 @@ async fn forward(
         return Some((if busy { 429 } else { 503 }, Bytes::from_static(b"later")));
     }
     let sends = body.windows(SEND.len()).any(|window| window == SEND);
-    let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"))]);
+    let headers =
+        HeaderMap::from_iter([(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"))]);
     let request = Request { method: Method::POST, url, headers, body, timeout: Duration::from_secs(30) };
     let answer = client.send(request).await;
     if sends && lost {

@@ -8,6 +8,7 @@ mod devnet;
 mod network;
 mod node;
 mod purity;
+mod rest;
 mod rpc;
 mod sender_sim;
 mod sender_store;

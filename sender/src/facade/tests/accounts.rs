@@ -5,7 +5,7 @@ use crate::{
     Error,
     facade::{Done, From, Kind, RawTransaction},
     keys::LocalSigner,
-    model::{AccountId, Draft, AttemptKind, Fees, Intent, OperationError, Purpose, State},
+    model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State},
     transaction,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -34,7 +34,11 @@ async fn a_nonce_is_lent_used_and_given_back() {
     let account = world.account(0);
     let loan = world.sender.reserve_nonce(account, 60_000).await.unwrap();
     assert_eq!(loan.nonce, 0);
-    let raw = RawTransaction { key: Some("raw".parse().unwrap()), token: loan.token.clone(), bytes: signed(1, 0).await };
+    let raw = RawTransaction {
+        key: Some("raw".parse().unwrap()),
+        token: loan.token.clone(),
+        bytes: signed(1, 0).await,
+    };
     let other = RawTransaction { token: "not mine".into(), ..raw.clone() };
     let conflict = world.sender.submit_raw(other).await.unwrap_err();
     assert!(
@@ -92,7 +96,8 @@ async fn a_chain_that_does_not_answer_fails_nothing() {
     let mut world = World::new(1).await;
     world.chain.set(|chain| chain.gone = true);
     world.send("patient", world.account(0), 1).await;
-    let waiting = world.sender.settled(&"patient".parse().unwrap(), std::time::Duration::from_millis(200)).await;
+    let waiting =
+        world.sender.settled(&"patient".parse().unwrap(), std::time::Duration::from_millis(200)).await;
     assert!(matches!(waiting.unwrap().request.state, State::Accepted { .. }));
     world.chain.set(|chain| chain.gone = false);
     world.confirmed("patient").await;
@@ -101,7 +106,11 @@ async fn a_chain_that_does_not_answer_fails_nothing() {
 #[tokio::test]
 async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     let world = World::new(1).await;
-    let new = crate::facade::NewEndpoint { url: "https://a.example/hook".into(), events: vec![], legacy_signature: false };
+    let new = crate::facade::NewEndpoint {
+        url: "https://a.example/hook".into(),
+        events: vec![],
+        legacy_signature: false,
+    };
     let (endpoint, secret) = world.sender.create_endpoint(new.clone()).await.unwrap();
     assert!(secret.expose().starts_with("whsec_") && !format!("{secret:?}").contains(secret.expose()));
     let (rotated, newer) = world.sender.rotate_secret(&endpoint.id).await.unwrap();
@@ -117,5 +126,8 @@ async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     assert_eq!(world.sender.remove_endpoint(&endpoint.id).await.unwrap_err().kind(), Kind::NotFound);
     let wrong = crate::facade::NewEndpoint { url: "file:///etc/passwd".into(), ..new };
     assert_eq!(world.sender.create_endpoint(wrong).await.unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(world.sender.submit(submission("x", From::Group("g".into()), 1)).await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(
+        world.sender.submit(submission("x", From::Group("g".into()), 1)).await.unwrap_err().kind(),
+        Kind::NotFound
+    );
 }

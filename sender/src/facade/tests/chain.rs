@@ -72,7 +72,8 @@ impl Chain {
             return;
         }
         let before = state.mined.len();
-        while let Some(key) = state.pool.keys().find(|(from, nonce)| *nonce == count(&state, *from)).copied() {
+        while let Some(key) = state.pool.keys().find(|(from, nonce)| *nonce == count(&state, *from)).copied()
+        {
             let tx = state.pool.remove(&key).unwrap();
             let paid = tx.value() + U256::from(tx.gas_limit()) * U256::from(GWEI);
             let height = state.height + 1;
@@ -91,7 +92,8 @@ impl Chain {
     }
 
     fn take(&self, bytes: &Bytes) -> Answer {
-        let refused = |message: &str| Answer::Error { http_status: None, code: Some(-32000), message: message.into() };
+        let refused =
+            |message: &str| Answer::Error { http_status: None, code: Some(-32000), message: message.into() };
         let tx = TxEnvelope::decode_2718_exact(bytes).unwrap();
         let from = tx.recover_signer().unwrap();
         let mut state = self.state();
@@ -102,7 +104,8 @@ impl Chain {
             return refused("nonce too low");
         }
         let known = state.pool.get(&(from, tx.nonce()));
-        if known.is_some_and(|known| known.max_fee_per_gas() * 11 / 10 > tx.max_fee_per_gas() && known != &tx) {
+        if known.is_some_and(|known| known.max_fee_per_gas() * 11 / 10 > tx.max_fee_per_gas() && known != &tx)
+        {
             return refused("replacement transaction underpriced");
         }
         state.pool.insert((from, tx.nonce()), tx);

@@ -30,7 +30,11 @@ async fn the_least_loaded_account_of_a_group_sends() {
 async fn a_busy_group_grows_and_its_new_account_is_paid_for() {
     let mut world = World::new(2).await;
     let owner = world.account(1).address;
-    let funding = Funding { owner, threshold: U256::from(10).pow(U256::from(15)), amount: U256::from(10).pow(U256::from(16)) };
+    let funding = Funding {
+        owner,
+        threshold: U256::from(10).pow(U256::from(15)),
+        amount: U256::from(10).pow(U256::from(16)),
+    };
     let new = NewGroup { funding: Some(funding), ..group("g", vec![world.account(0).address]) };
     world.sender.create_group(new.clone()).await.unwrap();
     world.chain.set(|chain| chain.waits = true);
