@@ -16,3 +16,4 @@ mod sim;
 mod store;
 mod traces;
 mod vectors;
+mod wallet;
