@@ -1,5 +1,6 @@
 //! The command line.
 
+mod account;
 mod chain_spec;
 mod client;
 mod completions;
@@ -11,10 +12,13 @@ mod failure;
 mod file;
 mod inspect;
 mod load;
+mod managed;
 mod node;
 mod options;
 mod progress;
+mod prompt;
 mod queue;
+mod send;
 mod setup;
 mod show;
 mod tx;
@@ -63,6 +67,13 @@ enum Command {
         after_help = "Examples:\n  pectin chain-spec --out net --validators 6 --cores 2\n  pectin chain-spec --out net --validator-addrs 10.0.0.1:40000,10.0.0.2:40000,10.0.0.3:40000 --cores 1"
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
+    /// Keys in encrypted files, for accounts that a node runs.
+    Account(account::AccountArgs),
+    /// Hands a transaction to a running node, and shows what becomes of it.
+    #[command(
+        after_help = "Examples:\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1.5ether\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --idempotency-key order-7 --wait confirmed"
+    )]
+    Send(Box<send::SendArgs>),
     /// Shows what can be set, and checks configuration files.
     #[command(after_help = "Example:\n  pectin config print > pectin.toml")]
     Config(config::ConfigArgs),
@@ -126,6 +137,8 @@ pub fn run() -> std::process::ExitCode {
         Command::Doctor(args) => doctor::run(*args),
         Command::Load(args) => load::run(&args),
         Command::Completions(args) => completions::run(&args),
+        Command::Account(args) => account::run(&args),
+        Command::Send(args) => send::run(&args),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

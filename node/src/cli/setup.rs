@@ -1,14 +1,15 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret};
+use super::{Failure, Options, Policy, chain_spec::write_secret, managed};
 use crate::{
     cli::VERSION,
     data,
     driver::{Settings, Started},
     logging,
     runtime::{self, DevMethods, Ended, Node, NodeError, RpcConfig},
+    sender::{SenderConfig, SenderError},
 };
-use alloy_primitives::hex;
+use alloy_primitives::{B256, hex};
 use bundler::{Authorizer, Bundler};
 use devnet::{
     Devnet,
@@ -44,6 +45,8 @@ pub(super) struct Setup {
     pub(super) dev: Option<DevMethods>,
     /// The validators, if they run here.
     pub(super) devnet: Option<Arc<Devnet>>,
+    /// Keys that everybody knows, of accounts that the sender runs too.
+    pub(super) dev_keys: Vec<B256>,
 }
 
 impl Setup {
@@ -144,6 +147,7 @@ impl Setup {
             spec: spec.to_json(),
             dev: None,
             devnet: self.devnet.clone(),
+            sender: self.sender()?,
         })
     }
 
@@ -154,6 +158,10 @@ impl Setup {
             .filter(|peer| !peer.is_empty())
             .map(|peer| peer.parse::<Bootnode>().map_err(|why| Failure::Usage(format!("--peers: {why}"))));
         self.spec.bootnodes.iter().copied().map(Ok).chain(named).collect()
+    }
+
+    fn sender(&self) -> Result<Option<SenderConfig>, Failure> {
+        managed::sender(&self.options, self.data_dir.as_deref(), &self.dev_keys, self.is_dev)
     }
 
     fn settings(&self) -> Settings {
@@ -312,6 +320,8 @@ fn failure(why: &NodeError) -> Failure {
         NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
         NodeError::Start(_) => Failure::Data(why.to_string()),
         NodeError::Thread(_) => Failure::Runtime(why.to_string()),
+        NodeError::Sender(SenderError::Store(_)) => Failure::Data(why.to_string()),
+        NodeError::Sender(_) => Failure::Usage(why.to_string()),
     }
 }
 

@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
     /// The operator wants something.
     Order(Order, oneshot::Sender<Result<u64, OrderError>>),
+    /// A sender may have so many transactions waiting.
+    SenderLimit(Address, usize),
     /// Finish.
     Stop,
 }
@@ -154,6 +156,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
             drop(answer.send(content));
         }
         Command::Order(order, answer) => drop(answer.send(carry_out(driver, order, now)?)),
+        Command::SenderLimit(sender, txs_max) => driver.set_sender_limit(sender, txs_max),
         Command::Stop => return Ok(true),
     }
     Ok(false)

@@ -17,12 +17,14 @@ pub(crate) use writer::WriterHealth;
 use crate::{
     driver::{Broken, Driver, Output, StartError, Started},
     observe::Observer,
+    rest::Rest,
+    sender::{self, Pool, Push, SenderConfig, SenderError},
     web::{self, Web},
 };
 use archive::StoreArchive;
 use devnet::Devnet;
-use driving::Command;
-use gateway::Gateway;
+pub(crate) use driving::Command;
+pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
 use methods::Methods;
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
@@ -74,6 +76,8 @@ pub struct Config {
     pub dev: Option<DevMethods>,
     /// The validators, if they are ours to disturb.
     pub devnet: Option<Arc<Devnet>>,
+    /// Managed accounts, if there are to be some.
+    pub sender: Option<SenderConfig>,
 }
 
 /// Why a node does not start.
@@ -103,6 +107,9 @@ pub enum NodeError {
     /// A thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
+    /// The sender does not start.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
 }
 
 /// Why a running node ended by itself.
@@ -163,6 +170,7 @@ pub struct Node {
     driver: JoinHandle<Option<Left>>,
     writer: JoinHandle<()>,
     ended: oneshot::Receiver<Ended>,
+    sender: Option<::sender::Sender>,
 }
 
 impl std::fmt::Debug for Node {
@@ -175,6 +183,7 @@ impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
     pub async fn start(mut config: Config, store: Store) -> Result<Self, NodeError> {
         let dev = config.dev.take();
+        let managed = config.sender.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -275,7 +284,8 @@ impl Node {
             dev,
             rebuilt: Default::default(),
         };
-        let sources = Sources {
+        let methods: Arc<dyn rpc::Extension> = Arc::new(methods);
+        let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
                 config.genesis,
@@ -285,10 +295,23 @@ impl Node {
             feed: feed.clone(),
             pool: index.clone(),
             archive: Arc::new(StoreArchive(store.clone())),
-            driver: gateway,
-            extensions: vec![Arc::new(methods)],
+            driver: gateway.clone(),
+            extensions,
         };
-        let api = Api::new(config.rpc.clone(), sources);
+        let mut extensions = vec![methods];
+        let (mut running, mut rest) = (None, None);
+        if let Some(managed) = managed {
+            let (slots, open) = (managed.model.pool_slots, managed.open);
+            let own = Api::new(config.rpc.clone(), sources(vec![]));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, (*gateway).clone(), slots);
+            let webhooks = managed.webhooks.clone();
+            let sender = sender::start(managed, Arc::new(pool)).await?;
+            extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
+            extensions.push(Arc::new(Push { sender: sender.clone(), open }));
+            rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
+            running = Some(sender);
+        }
+        let api = Api::new(config.rpc.clone(), sources(extensions));
         let web = Web::start(web::Sources {
             feed: feed.clone(),
             index,
@@ -301,9 +324,14 @@ impl Node {
             limits: limits(started),
             devnet: config.devnet.clone(),
         });
-        let server = Server::start(listener, api, Some(web.routes()));
+        let pages = web.routes();
+        let routes = match rest {
+            Some(rest) => rest.routes(Some(pages)),
+            None => pages,
+        };
+        let server = Server::start(listener, api, Some(routes));
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended })
+        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender: running })
     }
 
     /// Where RPC is served.
@@ -316,6 +344,11 @@ impl Node {
         &self.feed
     }
 
+    /// Managed accounts, if there are some.
+    pub const fn sender(&self) -> Option<&::sender::Sender> {
+        self.sender.as_ref()
+    }
+
     /// Waits until the node ends by itself, which it should not.
     pub async fn ended(&mut self) -> Ended {
         (&mut self.ended).await.unwrap_or(Ended::Thread("driver's or journal's"))
@@ -324,9 +357,12 @@ impl Node {
     /// Stops: no more requests, the journal finished, the network told. `None` if the journal could not be finished in
     /// time or the driver was broken; nothing that was acknowledged is lost then either.
     pub async fn shutdown(self) -> Option<Left> {
-        let Self { commands, endpoint, peers, server, web, driver, writer, .. } = self;
+        let Self { commands, endpoint, peers, server, web, driver, writer, sender, .. } = self;
         web.stop();
         server.stop().await;
+        if let Some(sender) = sender {
+            sender.shutdown().await;
+        }
         drop(commands.send(Command::Stop));
         drop(commands);
         let finished = tokio::task::spawn_blocking(move || {
