@@ -42,7 +42,9 @@ async fn serve(mut stream: TcpStream, script: Script, asked: Arc<AtomicUsize>) {
         let Some(body) = read_body(&mut stream, &mut bytes).await else { return };
         asked.fetch_add(1, Ordering::Relaxed);
         let call: Value = serde_json::from_slice(&body).unwrap();
-        let Some((status, answer)) = script(call["method"].as_str().unwrap(), &call["params"]) else { return };
+        let Some((status, answer)) = script(call["method"].as_str().unwrap(), &call["params"]) else {
+            return;
+        };
         let answer = answer.to_string();
         let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n\r\n{answer}", answer.len());
         if stream.write_all(head.as_bytes()).await.is_err() {
@@ -55,7 +57,8 @@ async fn read_body(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<Vec<u8
     loop {
         let text = String::from_utf8_lossy(bytes).to_lowercase();
         if let Some(end) = text.find("\r\n\r\n") {
-            let length = text.split("content-length: ").nth(1)?.split("\r\n").next()?.parse::<usize>().ok()?;
+            let length =
+                text.split("content-length: ").nth(1)?.split("\r\n").next()?.parse::<usize>().ok()?;
             if bytes.len() >= end + 4 + length {
                 let rest = bytes.split_off(end + 4 + length);
                 let body = bytes.split_off(end + 4);
@@ -74,7 +77,10 @@ fn result(value: Value) -> Option<(u16, Value)> {
 }
 
 fn refusal(code: i64, message: &str, data: Value) -> Option<(u16, Value)> {
-    Some((200, json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": code, "message": message, "data": data } })))
+    Some((
+        200,
+        json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": code, "message": message, "data": data } }),
+    ))
 }
 
 fn block(number: u64) -> Value {
@@ -83,14 +89,16 @@ fn block(number: u64) -> Value {
 
 /// A node at height 100 on which one transaction of everybody was mined in block 90; it knows no final block.
 fn node(method: &str, params: &Value) -> Option<(u16, Value)> {
-    let number = |value: &Value| u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
+    let number =
+        |value: &Value| u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap();
     match method {
         "eth_chainId" => result(json!("0x7")),
         "eth_getBlockByNumber" if params[0] == "latest" => result(block(100)),
         "eth_getBlockByNumber" if params[0] == "finalized" => refusal(-39001, "unknown block", Value::Null),
         "eth_getBlockByNumber" => {
             let mut found = block(number(&params[0]));
-            found["transactions"] = json!([{ "from": Address::ZERO, "nonce": "0x0", "hash": B256::repeat_byte(7) }]);
+            found["transactions"] =
+                json!([{ "from": Address::ZERO, "nonce": "0x0", "hash": B256::repeat_byte(7) }]);
             result(found)
         }
         "eth_getTransactionCount" => result(json!(if number(&params[1]) >= 90 { "0x1" } else { "0x0" })),
@@ -131,7 +139,8 @@ async fn what_an_execution_came_to_is_told_apart_from_what_a_node_cannot_say() {
     let (url, _) = stub(node).await;
     let evm = evm(&[url]);
     let reverted = evm.simulate(Address::ZERO, &Intent::default()).await;
-    let expected = Simulation::Reverted { reason: "execution reverted: no".into(), data: Bytes::from(vec![1, 2]) };
+    let expected =
+        Simulation::Reverted { reason: "execution reverted: no".into(), data: Bytes::from(vec![1, 2]) };
     assert_eq!(reverted, expected);
     let insists = Intent { gas: Some(50_000), ..Intent::default() };
     assert_eq!(evm.simulate(Address::ZERO, &insists).await, Simulation::Gas(50_000));
