@@ -228,6 +228,8 @@ options! {
     "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "none",
     /// A remote signer that speaks the HTTP interface of web3signer.
     "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "",
+    /// Certificates (PEM) that are believed besides the usual ones, by webhooks and for the remote signer.
+    "Sender" sender_ca_file "sender-ca-file" "PECTIN_SENDER_CA_FILE": PathBuf = "none",
     /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
     "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
     /// Hours that a request is kept after its end.

@@ -18,7 +18,7 @@ mod subscriptions;
 mod websocket;
 
 pub use access::is_operator;
-pub use http::{Body, Routes, text};
+pub use http::{Body, Routes, nothing_else, text};
 
 use crate::api::Api;
 use hyper::{server::conn::http1, service::service_fn};
