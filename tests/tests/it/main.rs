@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocks;
+mod clients;
 mod crash;
 mod devnet;
 mod network;
