@@ -84,7 +84,7 @@ async fn route(
         return websocket::upgrade(request, peer, shared, upgraded, origin_allowed);
     }
     if at_root && request.method() == Method::OPTIONS {
-        return preflight(origin_allowed);
+        return preflight(&request, origin_allowed);
     }
     match &shared.routes {
         Some(routes) => routes(request).await,
@@ -96,8 +96,12 @@ async fn route(
     }
 }
 
+/// A page from elsewhere that wants to reach the user's own machine asks for that too.
+const ASKS_PRIVATE: &str = "access-control-request-private-network";
+const ALLOWS_PRIVATE: &str = "access-control-allow-private-network";
+
 /// What a browser asks before it lets a page send JSON.
-fn preflight(origin_allowed: bool) -> Response<Body> {
+fn preflight(request: &Request<Incoming>, origin_allowed: bool) -> Response<Body> {
     let mut response = text(StatusCode::NO_CONTENT, "");
     if origin_allowed {
         let headers = response.headers_mut();
@@ -107,6 +111,9 @@ fn preflight(origin_allowed: bool) -> Response<Body> {
             HeaderValue::from_static("content-type, authorization"),
         );
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        if request.headers().contains_key(ASKS_PRIVATE) {
+            headers.insert(ALLOWS_PRIVATE, HeaderValue::from_static("true"));
+        }
     }
     response
 }
