@@ -1,5 +1,6 @@
 //! Subscriptions of one WebSocket client.
 
+use super::outgoing::Outgoing;
 use crate::{
     Error, Params,
     api::{Api, Json, LogRequest},
@@ -13,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::{collections::HashMap, sync::Arc};
 use tokio::{
-    sync::{Notify, broadcast, mpsc, oneshot},
+    sync::{Notify, broadcast, oneshot},
     task::AbortHandle,
 };
 use tokio_tungstenite::tungstenite::Message;
@@ -72,7 +73,7 @@ impl Subscriptions {
         space: &str,
         api: &Arc<Api>,
         params: &Params,
-        outgoing: mpsc::Sender<Message>,
+        outgoing: Outgoing,
         begun: oneshot::Receiver<()>,
     ) -> Result<Json, Error> {
         let kind = Kind::read(space, api, params)?;
@@ -128,7 +129,7 @@ struct Subscription {
     name: String,
     kind: Kind,
     notices: broadcast::Receiver<Notice>,
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Outgoing,
     slow: Arc<Notify>,
 }
 
@@ -189,7 +190,7 @@ impl Subscription {
         let params = Told { subscription: &self.name, result };
         let notification = Notification { jsonrpc: "2.0", method: &self.method, params };
         let text = serde_json::to_string(&notification).map_err(drop)?;
-        self.outgoing.try_send(Message::text(text)).map_err(drop)
+        self.outgoing.try_send(Message::text(text))
     }
 }
 

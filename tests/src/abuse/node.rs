@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 /// Emits 500 logs when it is called.
 const LOGS: Address = address!("00000000000000000000000000000000000a0001");
-const LOGS_CODE: &str = "0x6101f45b6001600060006000a160019003806003575b00";
+const LOGS_CODE: &str = "0x6101f45b600160006000a1600190038060035700";
 /// Never ends by itself.
 pub(super) const SPIN: Address = address!("00000000000000000000000000000000000a0002");
 const SPIN_CODE: &str = "0x5b600056";
