@@ -167,7 +167,11 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n"),
     };
     visit.place.work();
-    let requests = match Requests::read(&bytes, limits.batch_calls_max) {
+    visit.place.share().work(bytes.len(), answer_body(&bytes, &caller, visit, shared)).await
+}
+
+async fn answer_body(bytes: &[u8], caller: &Caller, visit: &Visit<'_>, shared: &Arc<Shared>) -> Response<Body> {
+    let requests = match Requests::read(bytes, shared.api.config.limits.batch_calls_max) {
         Ok(requests) => requests,
         Err(error) => return refused(StatusCode::OK, error),
     };
@@ -175,7 +179,7 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
         let why = Error::new(error::LIMIT, "rate limit exceeded, slow down");
         return refused(StatusCode::TOO_MANY_REQUESTS, why);
     }
-    match requests.answer(&shared.api, &caller, &Plain).await {
+    match requests.answer(&shared.api, caller, &Plain).await {
         Some(answer) => json(StatusCode::OK, shared.answers.hold(answer)),
         None => json(StatusCode::OK, Bytes::new()),
     }

@@ -18,6 +18,7 @@ mod outgoing;
 mod patient;
 mod places;
 mod rate;
+mod share;
 mod subscriptions;
 mod websocket;
 

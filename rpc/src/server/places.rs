@@ -1,5 +1,6 @@
 //! Places for connections. When all are taken, whoever has let the node wait longest gives way to whoever comes.
 
+use super::share::{Share, Turns};
 use crate::Limits;
 use parking_lot::Mutex;
 use std::{
@@ -21,6 +22,7 @@ pub(super) struct Places {
     max: usize,
     websockets: AtomicUsize,
     websockets_max: usize,
+    turns: Arc<Turns>,
 }
 
 #[derive(Default)]
@@ -41,6 +43,7 @@ pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
     guest: Arc<Guest>,
+    share: Arc<Share>,
     is_websocket: std::sync::atomic::AtomicBool,
 }
 
@@ -51,6 +54,7 @@ impl Places {
             max: limits.connections_max,
             websockets: AtomicUsize::new(0),
             websockets_max: limits.websockets_max,
+            turns: Turns::new(),
         })
     }
 
@@ -72,7 +76,8 @@ impl Places {
         let guest = Arc::new(Guest { lets_wait: Mutex::new(Some(Instant::now())), leave: Notify::new() });
         taken.by.insert(number, guest.clone());
         drop(taken);
-        Some(Place { places: self.clone(), number, guest, is_websocket: Default::default() })
+        let share = Arc::new(Share::new(self.turns.clone()));
+        Some(Place { places: self.clone(), number, guest, share, is_websocket: Default::default() })
     }
 }
 
@@ -96,6 +101,11 @@ impl Place {
             self.is_websocket.store(true, Ordering::Relaxed);
         }
         is_one
+    }
+
+    /// What the client has of the node's time.
+    pub(super) const fn share(&self) -> &Arc<Share> {
+        &self.share
     }
 
     /// Waits until the place must be left.

@@ -9,6 +9,7 @@ use super::{
     batch::{Connection, Requests, write},
     http::{Visit, text},
     outgoing::Outgoing,
+    share::Share,
     subscriptions::Subscriptions,
 };
 use crate::{
@@ -45,6 +46,7 @@ pub(super) struct Upgraded {
     on: OnUpgrade,
     peer: SocketAddr,
     caller: Caller,
+    share: Arc<Share>,
 }
 
 pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -85,7 +87,7 @@ pub(super) fn upgrade(
     }
     let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
     let on = hyper::upgrade::on(&mut request);
-    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller }).is_err() {
+    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() }).is_err() {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -130,7 +132,7 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, caller } = upgraded;
+    let Upgraded { on, peer, caller, share } = upgraded;
     let Ok(io) = on.await else { return };
     let limits = &shared.api.config.limits;
     let config = WebSocketConfig::default()
@@ -174,9 +176,9 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
             let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
             let Ok(turn) = at_once.clone().acquire_owned().await else { break };
             let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
-            let client = client.clone();
+            let (client, share) = (client.clone(), share.clone());
             tokio::spawn(async move {
-                client.answer(&text).await;
+                share.work(text.len(), client.answer(&text)).await;
                 drop((turn, part));
             });
         }

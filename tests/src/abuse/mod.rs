@@ -60,13 +60,13 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
         std::thread::sleep(QUIET);
         Tally::default()
     })?;
-    phase("bodies", &mut || abused(Bodies::new(options.seed).send(address, options.bodies)))?;
-    phase("giants", &mut || abused(giants::send(address, options.each)))?;
-    phase("slow", &mut || abused(giants::dawdle(address, &target, options.each)))?;
-    phase("websockets", &mut || abused(sockets::storm(address, options.each)))?;
-    phase("subscriptions", &mut || abused(sockets::subscribe(address, &target, options.each)))?;
-    phase("calls", &mut || abused(floods::calls(address, &target, options.each)))?;
-    phase("logs", &mut || abused(floods::logs(address, options.each)))?;
+    phase("bodies", &mut || abused(|| Bodies::new(options.seed).send(address, options.bodies)))?;
+    phase("giants", &mut || abused(|| giants::send(address, options.each)))?;
+    phase("slow", &mut || abused(|| giants::dawdle(address, &target, options.each)))?;
+    phase("websockets", &mut || abused(|| sockets::storm(address, options.each)))?;
+    phase("subscriptions", &mut || abused(|| sockets::subscribe(address, &target, options.each)))?;
+    phase("calls", &mut || abused(|| floods::calls(address, &target, options.each)))?;
+    phase("logs", &mut || abused(|| floods::logs(address, options.each)))?;
     phase("quiet again", &mut || {
         std::thread::sleep(QUIET);
         Tally::default()
@@ -80,12 +80,12 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
 }
 
 /// Runs abusers on a thread of their own, at the lowest priority.
-fn abused(abuse: impl Future<Output = Tally> + Send) -> Tally {
+fn abused<F: Future<Output = Tally>>(abuse: impl FnOnce() -> F + Send) -> Tally {
     let run = || {
         // On Linux a thread has a priority of its own; elsewhere the abusers are as important as anybody.
         let _ = rustix::process::setpriority_process(None, 19);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime needs nothing that is not there").block_on(abuse)
+        runtime.expect("a runtime needs nothing that is not there").block_on(abuse())
     };
     std::thread::scope(|scope| scope.spawn(run).join().expect("the abusers do not panic"))
 }
