@@ -14,6 +14,8 @@ pub struct Limits {
     /// Connections at once, WebSockets included. When there are as many, the one that has let the node wait longest
     /// gives way to the next.
     pub connections_max: usize,
+    /// Nobody gives way who has let the node wait for less than this.
+    pub give_way_after: Duration,
     /// WebSockets among them, which never give way.
     pub websockets_max: usize,
     /// Large answers of all clients that wait to be read.
@@ -74,6 +76,7 @@ impl Default for Limits {
             batch_calls_max: 100,
             response_bytes_max: 10_000_000,
             connections_max: 256,
+            give_way_after: Duration::from_secs(1),
             websockets_max: 128,
             answers_bytes_max: 128 * 1024 * 1024,
             subscriptions_max: 64,

@@ -170,7 +170,12 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
     visit.place.share().work(bytes.len(), answer_body(&bytes, &caller, visit, shared)).await
 }
 
-async fn answer_body(bytes: &[u8], caller: &Caller, visit: &Visit<'_>, shared: &Arc<Shared>) -> Response<Body> {
+async fn answer_body(
+    bytes: &[u8],
+    caller: &Caller,
+    visit: &Visit<'_>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
     let requests = match Requests::read(bytes, shared.api.config.limits.batch_calls_max) {
         Ok(requests) => requests,
         Err(error) => return refused(StatusCode::OK, error),

@@ -13,13 +13,11 @@ use std::{
 };
 use tokio::sync::Notify;
 
-/// Nobody gives way who has not let the node wait for this long.
-const GRACE: Duration = Duration::from_secs(1);
-
 /// All places.
 pub(super) struct Places {
     taken: Mutex<Taken>,
     max: usize,
+    give_way_after: Duration,
     websockets: AtomicUsize,
     websockets_max: usize,
     turns: Arc<Turns>,
@@ -52,6 +50,7 @@ impl Places {
         Arc::new(Self {
             taken: Mutex::default(),
             max: limits.connections_max,
+            give_way_after: limits.give_way_after,
             websockets: AtomicUsize::new(0),
             websockets_max: limits.websockets_max,
             turns: Turns::new(),
@@ -62,9 +61,10 @@ impl Places {
     pub(super) fn take(self: &Arc<Self>) -> Option<Place> {
         let mut taken = self.taken.lock();
         if taken.by.len() >= self.max {
-            let waits = taken.by.iter().filter_map(|(number, guest)| Some(((*guest.lets_wait.lock())?, *number)));
+            let waits =
+                taken.by.iter().filter_map(|(number, guest)| Some(((*guest.lets_wait.lock())?, *number)));
             let (since, number) = waits.min()?;
-            if since.elapsed() < GRACE {
+            if since.elapsed() < self.give_way_after {
                 return None;
             }
             if let Some(guest) = taken.by.remove(&number) {

@@ -87,7 +87,10 @@ pub(super) fn upgrade(
     }
     let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
     let on = hyper::upgrade::on(&mut request);
-    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() }).is_err() {
+    if upgraded
+        .try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() })
+        .is_err()
+    {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");

@@ -39,8 +39,26 @@ const RIGHT: &[&str] = &[
 
 /// What is put in the place of something right.
 const WRONG: &[&str] = &[
-    "null", "true", "-1", "1e400", "0x", "\"0x\"", "\"0xzz\"", "{}", "[]", "\"\\ud800\"", "\"\\u0000\"", "\u{feff}", "\"latest\"",
-    "18446744073709551616", "0.1", "\"0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\"", "]", "}", ",", "\"",
+    "null",
+    "true",
+    "-1",
+    "1e400",
+    "0x",
+    "\"0x\"",
+    "\"0xzz\"",
+    "{}",
+    "[]",
+    "\"\\ud800\"",
+    "\"\\u0000\"",
+    "\u{feff}",
+    "\"latest\"",
+    "18446744073709551616",
+    "0.1",
+    "\"0xffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff\"",
+    "]",
+    "}",
+    ",",
+    "\"",
 ];
 
 /// A source of bodies.
@@ -117,7 +135,9 @@ impl Bodies {
             _ => {
                 text.push('{');
                 for index in 0..self.0.below(5) {
-                    let name = self.pick(&["to", "from", "data", "topics", "address", "params", "method", "id", "jsonrpc"]);
+                    let name = self.pick(&[
+                        "to", "from", "data", "topics", "address", "params", "method", "id", "jsonrpc",
+                    ]);
                     let _ = write!(text, "{}\"{name}\":", if index == 0 { "" } else { "," });
                     self.value(text, depth - 1);
                 }

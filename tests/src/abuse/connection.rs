@@ -89,7 +89,8 @@ impl Connection {
         };
         let text = String::from_utf8_lossy(&self.read[..end]).to_ascii_lowercase();
         let status = text.get(9..12).and_then(|status| status.parse().ok()).ok_or_else(malformed)?;
-        let length = text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
+        let length =
+            text.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
         while self.read.len() < end + length {
             self.more().await?;
         }
@@ -107,5 +108,7 @@ impl Connection {
 
 /// The head of a request with a body of this length.
 pub(super) fn head(length: usize) -> String {
-    format!("POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n")
+    format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    )
 }

@@ -16,7 +16,8 @@ const BYTE_EVERY: Duration = Duration::from_millis(500);
 
 fn giants() -> Vec<Vec<u8>> {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
-    let params = |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_call","params":{params}}}"#);
+    let params =
+        |params: &str| format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_call","params":{params}}}"#);
     let text = "a".repeat(2 * MIB - 200);
     let numbers = "1,".repeat(MIB - 200);
     let all = [
@@ -52,7 +53,9 @@ pub(super) async fn send(node: SocketAddr, each: Duration) -> Tally {
                         Err(error) => Err(error),
                     };
                     tally.add(&answer);
-                } else if let Err(error) = connection.post(&giants[turn % giants.len()..][..1], &mut tally).await {
+                } else if let Err(error) =
+                    connection.post(&giants[turn % giants.len()..][..1], &mut tally).await
+                {
                     tally.add(&Err(error));
                 }
             }

@@ -42,7 +42,9 @@ fn ask(client: &mut Client) -> io::Result<()> {
     let answer = client.post(REQUEST)?;
     match answer.status == 200 && answer.body.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"0x"#) {
         true => Ok(()),
-        false => Err(io::Error::other(format!("{}: {}", answer.status, String::from_utf8_lossy(&answer.body)))),
+        false => {
+            Err(io::Error::other(format!("{}: {}", answer.status, String::from_utf8_lossy(&answer.body))))
+        }
     }
 }
 

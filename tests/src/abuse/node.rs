@@ -35,7 +35,8 @@ pub(super) struct Node {
 }
 
 fn genesis() -> Value {
-    let balance = |wallet: Wallet| (wallet.address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" }));
+    let balance =
+        |wallet: Wallet| (wallet.address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" }));
     let mut alloc = (0..4).map(|n| balance(Wallet::new(n))).collect::<serde_json::Map<_, _>>();
     alloc.insert(LOGS.to_string(), json!({ "balance": "0x0", "code": LOGS_CODE }));
     alloc.insert(SPIN.to_string(), json!({ "balance": "0x0", "code": SPIN_CODE }));
@@ -93,7 +94,9 @@ impl Node {
         self.pectin.terminate();
         let ended = self.pectin.wait().map_err(|why| why.to_string())?;
         let count = |text: &str| self.pectin.log.iter().filter(|line| line.contains(text)).count();
-        for line in self.pectin.log.iter().filter(|line| line.contains("panicked") || line.contains("a call failed")) {
+        for line in
+            self.pectin.log.iter().filter(|line| line.contains("panicked") || line.contains("a call failed"))
+        {
             println!("{line}");
         }
         match ended.success() {

@@ -79,7 +79,8 @@ pub(super) async fn subscribe(node: SocketAddr, target: &Target, each: Duration)
             };
             let mut sent = connection.stream.write_all(&subscriptions).await;
             while sent.is_ok() && Instant::now() < until {
-                let ask = tokio::time::timeout(Duration::from_millis(100), connection.stream.write_all(&large));
+                let ask =
+                    tokio::time::timeout(Duration::from_millis(100), connection.stream.write_all(&large));
                 sent = ask.await.unwrap_or(Ok(()));
                 tokio::time::sleep(Duration::from_millis(400)).await;
             }
@@ -93,7 +94,8 @@ pub(super) async fn subscribe(node: SocketAddr, target: &Target, each: Duration)
             if Instant::now() >= until {
                 break;
             }
-            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["{raw}"]}}"#);
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["{raw}"]}}"#);
             if let Err(error) = connection.post(&[body.into_bytes()], &mut tally).await {
                 tally.add(&Err(error));
                 break;

@@ -46,7 +46,14 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:14} p50 {:>6.0} µs, p99 {:>6.0} µs of {}", self.name, micros(self.of(50)), micros(self.of(99)), self.served.steady.len())?;
+        write!(
+            f,
+            "{:14} p50 {:>6.0} µs, p99 {:>6.0} µs of {}",
+            self.name,
+            micros(self.of(50)),
+            micros(self.of(99)),
+            self.served.steady.len()
+        )?;
         let new = &self.served.new;
         write!(f, "; new p50 {:>6.0} µs of {}", micros(percentile(new, 50)), new.len())?;
         write!(f, "; {} refused; {} MiB", self.served.refused.len(), self.resident_kib / 1024)?;
@@ -104,7 +111,10 @@ impl Verdict {
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
         if let Some(first) = self.refused().next() {
-            problem(true, format!("honest clients were refused {} times, first: {first}", self.refused().count()));
+            problem(
+                true,
+                format!("honest clients were refused {} times, first: {first}", self.refused().count()),
+            );
         }
         problems
     }
@@ -115,16 +125,27 @@ impl fmt::Display for Verdict {
         if let Some(quiet) = self.kinds.first() {
             for kind in self.kinds.iter().skip(1) {
                 let (middle, late) = kind.ratios(quiet);
-                writeln!(f, "{:14} waits {middle:.1} times as long in the middle, {late:.1} times at worst", kind.name)?;
+                writeln!(
+                    f,
+                    "{:14} waits {middle:.1} times as long in the middle, {late:.1} times at worst",
+                    kind.name
+                )?;
             }
         }
         let mib = |kib: u64| kib / 1024;
         let (start, peak, end) = (mib(self.start_kib), mib(self.peak_kib), mib(self.end_kib));
-        writeln!(f, "resident {start} MiB at the start, {peak} at most, {end} at the end; {MEMORY_GROWTH_MIB_MAX} more are allowed")?;
+        writeln!(
+            f,
+            "resident {start} MiB at the start, {peak} at most, {end} at the end; {MEMORY_GROWTH_MIB_MAX} more are allowed"
+        )?;
         for problem in self.problems() {
             writeln!(f, "WRONG: {problem}")?;
         }
         let (bodies, panics, errors) = (self.bodies, self.panics, self.server_errors());
-        write!(f, "abuse: bodies={bodies} panics={panics} server_errors={errors} latency={:.1} memory_mib={peak}", self.latency())
+        write!(
+            f,
+            "abuse: bodies={bodies} panics={panics} server_errors={errors} latency={:.1} memory_mib={peak}",
+            self.latency()
+        )
     }
 }

@@ -3,9 +3,7 @@
 use super::{Network, install};
 use alloy_contract::Error as ContractError;
 use alloy_eips::eip7702::Authorization;
-use alloy_network::{
-    EthereumWallet, TransactionBuilder, TransactionBuilder7702, TransactionResponse as _,
-};
+use alloy_network::{EthereumWallet, TransactionBuilder, TransactionBuilder7702, TransactionResponse as _};
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_provider::{DynProvider, Provider, ProviderBuilder, WsConnect};
 use alloy_rpc_types_eth::{Filter, TransactionReceipt, TransactionRequest};
@@ -119,22 +117,28 @@ async fn alloy() {
 
 impl Session {
     async fn a_transfer_is_seen_everywhere(&self) {
-        let of_token = Filter::new().address(*self.token.address()).event_signature(Token::Transfer::SIGNATURE_HASH);
+        let of_token =
+            Filter::new().address(*self.token.address()).event_signature(Token::Transfer::SIGNATURE_HASH);
         let filter = self.node.new_filter(&of_token).await.unwrap();
         let mut polled = self.node.watch_blocks().await.unwrap().into_stream();
         let mut logs = self.live.subscribe_logs(&of_token).await.unwrap();
         let mut heads = self.live.subscribe_blocks().await.unwrap();
         let mut pending = self.live.subscribe_pending_transactions().await.unwrap();
 
-        let gas = self.token.transfer(self.bob, U256::from(100)).from(self.alice).estimate_gas().await.unwrap();
+        let gas =
+            self.token.transfer(self.bob, U256::from(100)).from(self.alice).estimate_gas().await.unwrap();
         let receipt = mined(self.transfer(100), &self.node).await;
         assert!(gas >= receipt.gas_used && gas < 100_000, "{gas}");
         let event = receipt.decoded_log::<Token::Transfer>().unwrap();
         assert_eq!((event.from, event.to, event.value), (self.alice, self.bob, U256::from(100)));
         assert_eq!((self.balance(self.alice).await, self.balance(self.bob).await), (SUPPLY - 100, 100));
 
-        let found = self.node.get_logs(&of_token.clone().from_block(self.deployed).topic2(self.bob)).await.unwrap();
-        assert_eq!(found.iter().map(|log| log.transaction_hash).collect::<Vec<_>>(), [Some(receipt.transaction_hash)]);
+        let found =
+            self.node.get_logs(&of_token.clone().from_block(self.deployed).topic2(self.bob)).await.unwrap();
+        assert_eq!(
+            found.iter().map(|log| log.transaction_hash).collect::<Vec<_>>(),
+            [Some(receipt.transaction_hash)]
+        );
         let changes = self.node.get_filter_changes::<alloy_rpc_types_eth::Log>(filter).await.unwrap();
         assert_eq!(changes, found);
         assert!(self.node.uninstall_filter(filter).await.unwrap());
@@ -159,9 +163,11 @@ impl Session {
     }
 
     async fn failures_have_names(&self) {
-        let too_much = self.token.transfer(self.alice, U256::from(101)).from(self.bob).call().await.unwrap_err();
+        let too_much =
+            self.token.transfer(self.alice, U256::from(101)).from(self.bob).call().await.unwrap_err();
         let poor = too_much.as_decoded_error::<Token::InsufficientBalance>().unwrap();
-        let expected = Token::InsufficientBalance { owner: self.bob, has: U256::from(100), wants: U256::from(101) };
+        let expected =
+            Token::InsufficientBalance { owner: self.bob, has: U256::from(100), wants: U256::from(101) };
         assert_eq!(poor, expected);
         let reason = |error: &ContractError| {
             let data = error.as_revert_data().unwrap();
@@ -201,7 +207,10 @@ impl Session {
             let receipt = mined(request.with_access_list(made.access_list.clone()), &self.node).await;
             let found = self.node.get_transaction_by_hash(receipt.transaction_hash).await.unwrap().unwrap();
             assert_eq!(u8::from(found.inner.tx_type()), kind);
-            assert_eq!(alloy_consensus::Transaction::access_list(found.inner.inner()), Some(&made.access_list));
+            assert_eq!(
+                alloy_consensus::Transaction::access_list(found.inner.inner()),
+                Some(&made.access_list)
+            );
             assert_eq!(found.from(), self.alice);
         }
     }
@@ -218,7 +227,8 @@ impl Session {
         let carol = PrivateKeySigner::random();
         let code = mined(creation(code, vec![]), &self.node).await.contract_address.unwrap();
         let call = |to, value| Token::transferCall { to, value: U256::from(value) }.abi_encode();
-        let give = TransactionRequest::default().with_to(*self.token.address()).with_input(call(carol.address(), 7));
+        let give =
+            TransactionRequest::default().with_to(*self.token.address()).with_input(call(carol.address(), 7));
         mined(give, &self.node).await;
         let authorize = |address, nonce| {
             let authorization = Authorization { chain_id: U256::from(1337), address, nonce };
@@ -230,7 +240,8 @@ impl Session {
             value: U256::ZERO,
             data: call(self.bob, value).into(),
         });
-        let run = Delegate::new(carol.address(), self.node.clone()).run(calls.to_vec()).into_transaction_request();
+        let run =
+            Delegate::new(carol.address(), self.node.clone()).run(calls.to_vec()).into_transaction_request();
         let receipt = mined(run.with_authorization_list(vec![authorize(code, 0)]), &self.node).await;
         let designation = [&[0xef, 0x01, 0x00], code.as_slice()].concat();
         assert_eq!(self.node.get_code_at(carol.address()).await.unwrap(), Bytes::from(designation));

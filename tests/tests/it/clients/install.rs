@@ -86,7 +86,14 @@ fn install_python(directory: &Path) -> Result<PathBuf, String> {
     once(directory, "requirements.txt", || {
         run(Command::new("python3").args(["-m", "venv", "venv"]), directory)?;
         run(
-            Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement", "requirements.txt"]),
+            Command::new(&python).args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--requirement",
+                "requirements.txt",
+            ]),
             directory,
         )
     })?;
@@ -112,11 +119,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Does what a file asks for unless it was done for the same file before.
-fn once(
-    directory: &Path,
-    file: &str,
-    install: impl FnOnce() -> Result<(), String>,
-) -> Result<(), String> {
+fn once(directory: &Path, file: &str, install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let text = |why: std::io::Error| why.to_string();
     let (wanted, stamp) = (directory.join(file), directory.join(format!("{file}.installed")));
     let wanted = fs::read_to_string(wanted).map_err(text)?;

@@ -27,7 +27,8 @@ fn headers() -> Vec<(&'static str, &'static str)> {
 
 /// Requests with the answers that are expected.
 fn exchanges() -> Vec<(&'static str, Value)> {
-    let lines = REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect::<Vec<_>>();
+    let lines =
+        REQUESTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect::<Vec<_>>();
     let pair = |pair: &[&'static str]| {
         let (request, answer) = (pair[0].strip_prefix(">> ").unwrap(), pair[1].strip_prefix("<< ").unwrap());
         (request, serde_json::from_str(answer).unwrap())
@@ -86,7 +87,8 @@ fn metamask() {
 /// A node that lets no page read: a wallet can be used with it all the same, since it needs no permission.
 #[test]
 fn a_wallet_needs_nothing_to_be_allowed() {
-    let mut pectin = Pectin::start(["dev", "--http-port", "0", "--cors-origins", "https://page.example"]).unwrap();
+    let mut pectin =
+        Pectin::start(["dev", "--http-port", "0", "--cors-origins", "https://page.example"]).unwrap();
     let line = pectin.wait_for("RPC ").unwrap();
     let url = line.split_whitespace().nth(1).unwrap();
     let chain_id = json!({ "id": "1763316000123", "jsonrpc": "2.0", "method": "eth_chainId", "params": [] });

@@ -19,7 +19,8 @@ pub(super) struct Wire {
 impl Wire {
     /// Takes connections on a free port and passes them on to the node.
     pub(super) fn start(node: SocketAddr) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
         let counted = Arc::<Mutex<Counted>>::default();
