@@ -38,46 +38,53 @@ pub(super) struct Honest {
     threads: Vec<JoinHandle<()>>,
 }
 
-fn ask(client: &mut Client) -> io::Result<()> {
+/// Asks on the connection that there is, or on a new one; gives how long that took.
+fn ask(url: &str, connection: &mut Option<Client>) -> io::Result<Duration> {
+    let begun = Instant::now();
+    let mut client = match connection.take() {
+        Some(client) => client,
+        None => Client::connect(url)?,
+    };
     let answer = client.post(REQUEST)?;
-    match answer.status == 200 && answer.body.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"0x"#) {
-        true => Ok(()),
-        false => {
-            Err(io::Error::other(format!("{}: {}", answer.status, String::from_utf8_lossy(&answer.body))))
-        }
+    if answer.status != 200 || !answer.body.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"0x"#) {
+        let text = String::from_utf8_lossy(&answer.body);
+        return Err(io::Error::other(format!("{}: {text}", answer.status)));
     }
+    *connection = Some(client);
+    Ok(begun.elapsed())
 }
 
 impl Honest {
-    pub(super) fn start(node: SocketAddr) -> Result<Self, String> {
-        let (served, stop) = (Arc::<Mutex<Served>>::default(), Arc::<AtomicBool>::default());
-        let url = format!("http://{node}");
-        let mut steady = Client::connect(&url).map_err(|why| why.to_string())?;
-        let mut threads = vec![];
-        let (told, stopped, again) = (served.clone(), stop.clone(), url.clone());
-        threads.push(std::thread::spawn(move || {
-            every(STEADY_EVERY, &stopped, || {
-                let begun = Instant::now();
-                match ask(&mut steady) {
-                    Ok(()) => told.lock().steady.push(begun.elapsed()),
-                    Err(why) => {
-                        told.lock().refused.push(format!("the one that stays: {why}"));
-                        steady = Client::connect(&again).unwrap_or_else(|why| panic!("no connection: {why}"));
-                    }
+    pub(super) fn start(node: SocketAddr) -> Self {
+        let mut honest = Self { served: Arc::default(), stop: Arc::default(), threads: vec![] };
+        honest.client(node, STEADY_EVERY, true, |served| &mut served.steady);
+        honest.client(node, NEW_EVERY, false, |served| &mut served.new);
+        honest
+    }
+
+    /// Starts a client that asks at its own pace, and writes down how long that takes.
+    fn client(
+        &mut self,
+        node: SocketAddr,
+        pause: Duration,
+        stays: bool,
+        times: fn(&mut Served) -> &mut Vec<Duration>,
+    ) {
+        let (served, stop, url) = (self.served.clone(), self.stop.clone(), format!("http://{node}"));
+        self.threads.push(std::thread::spawn(move || {
+            let mut connection = None;
+            every(pause, &stop, || {
+                let asked = ask(&url, &mut connection);
+                if !stays {
+                    connection = None;
+                }
+                let mut served = served.lock();
+                match asked {
+                    Ok(time) => times(&mut served).push(time),
+                    Err(why) => served.refused.push(why.to_string()),
                 }
             });
         }));
-        let (told, stopped) = (served.clone(), stop.clone());
-        threads.push(std::thread::spawn(move || {
-            every(NEW_EVERY, &stopped, || {
-                let begun = Instant::now();
-                match Client::connect(&url).and_then(|mut client| ask(&mut client)) {
-                    Ok(()) => told.lock().new.push(begun.elapsed()),
-                    Err(why) => told.lock().refused.push(format!("the one that comes anew: {why}")),
-                }
-            });
-        }));
-        Ok(Self { served, stop, threads })
     }
 
     /// Begins to measure anew.

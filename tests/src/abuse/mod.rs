@@ -44,7 +44,7 @@ const QUIET: Duration = Duration::from_secs(8);
 /// Runs all kinds of abuse against a node of its own.
 pub fn run(options: &Options) -> Result<Verdict, String> {
     let mut node = Node::start()?;
-    let honest = Honest::start(node.address)?;
+    let honest = Honest::start(node.address);
     let mut verdict = Verdict { start_kib: node.resident_kib()?, ..Verdict::default() };
     let mut phase = |name: &'static str, abuse: &mut dyn FnMut() -> Tally| -> Result<(), String> {
         honest.forget();

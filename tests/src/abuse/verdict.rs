@@ -7,6 +7,8 @@ use std::{fmt, time::Duration};
 pub const LATENCY_RATIO_MAX: f64 = 10.0;
 /// The node takes so much more memory at most: what its limits on bodies, answers, calls and subscriptions add up to.
 pub const MEMORY_GROWTH_MIB_MAX: u64 = 768;
+/// From fewer answers nothing can be said about how long they take.
+const SERVED_MIN: usize = 20;
 
 /// One kind of abuse.
 #[derive(Clone, Debug)]
@@ -110,6 +112,11 @@ impl Verdict {
         problem(latency > LATENCY_RATIO_MAX, format!("honest clients waited {latency:.1} times longer"));
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
+        for kind in
+            self.kinds.iter().filter(|kind| kind.served.steady.len().min(kind.served.new.len()) < SERVED_MIN)
+        {
+            problem(true, format!("during {} honest clients were hardly served", kind.name));
+        }
         if let Some(first) = self.refused().next() {
             problem(
                 true,
