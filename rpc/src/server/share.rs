@@ -17,6 +17,8 @@ use tokio::{runtime::RuntimeFlavor, sync::Semaphore};
 const SHARE: f64 = 0.02;
 /// What a connection that asks for little may use at once.
 const SAVED_MAX: Duration = Duration::from_millis(5);
+/// What it can owe: it is as good as new some seconds after it has stopped.
+const OWED_MAX: Duration = Duration::from_millis(100);
 /// From this size on reading a request takes long enough to matter.
 const LARGE_BYTES: usize = 64 * 1024;
 
@@ -67,10 +69,10 @@ impl Share {
         left.seconds > 0.0
     }
 
-    /// Takes from the share what has been used; it can be overdrawn by as much as it can save.
+    /// Takes from the share what has been used.
     fn use_up(&self, time: Duration) {
         let mut left = self.left.lock();
-        left.seconds = (left.seconds - time.as_secs_f64()).max(-SAVED_MAX.as_secs_f64());
+        left.seconds = (left.seconds - time.as_secs_f64()).max(-OWED_MAX.as_secs_f64());
     }
 
     /// Works on a request of so many bytes when it is its turn. The turn is over once the request waits for something
@@ -115,7 +117,7 @@ mod tests {
         share.use_up(Duration::from_secs(1));
         assert!(!share.has_some(now));
         assert!(!share.has_some(now + Duration::from_millis(100)));
-        assert!(share.has_some(now + Duration::from_secs(1)), "an overdraft is soon forgotten");
+        assert!(share.has_some(now + Duration::from_secs(10)), "what is owed is soon forgotten");
     }
 
     #[tokio::test]

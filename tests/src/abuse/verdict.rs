@@ -4,9 +4,9 @@ use super::{connection::Tally, honest::Served};
 use std::{fmt, time::Duration};
 
 /// An honest client waits so many times longer at most.
-pub const LATENCY_RATIO_MAX: f64 = 10.0;
+const LATENCY_RATIO_MAX: f64 = 10.0;
 /// The node takes so much more memory at most: what its limits on bodies, answers, calls and subscriptions add up to.
-pub const MEMORY_GROWTH_MIB_MAX: u64 = 768;
+const MEMORY_GROWTH_MIB_MAX: u64 = 768;
 /// From fewer answers nothing can be said about how long they take.
 const SERVED_MIN: usize = 20;
 

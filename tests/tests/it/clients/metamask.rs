@@ -77,7 +77,9 @@ fn metamask() {
         let answer = ask(&mut client, &mut network.pectin, request);
         assert!(fits(&expected, &answer), "{request}\n{answer}\nis not\n{expected}");
         let method = serde_json::from_str::<Value>(request).unwrap()["method"].clone();
-        if let (Some(schemas), Some(result)) = (&schemas, answer.get("result")) {
+        // The specification does not know transactions that wait; every node says where they are with nulls.
+        let waits = method == "eth_getTransactionByHash" && answer["result"]["blockHash"].is_null();
+        if let (Some(schemas), Some(result), false) = (&schemas, answer.get("result"), waits) {
             assert_eq!(schemas.refuse(method.as_str().unwrap(), result), None, "{request}\n{answer}");
         }
     }
