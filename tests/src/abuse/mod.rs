@@ -1,14 +1,14 @@
 //! Whatever clients do, the node goes on: it neither panics nor runs out of memory, and honest clients are served.
 //!
 //! ```text
-//!   abusers (one thread, lowest priority) ──▶ pectin dev (a process) ◀── honest clients (two threads)
+//!   abusers (one thread, low priority) ──▶ pectin dev (a process) ◀── honest clients (two threads)
 //!   quiet ▶ bodies ▶ giants ▶ slow ▶ websockets ▶ subscriptions ▶ calls ▶ logs ▶ quiet again
 //! ```
 //!
 //! One honest client asks for the newest block's number every few milliseconds, on a connection that stays; another one
-//! comes anew each time. How long they wait is compared with how long they wait when nobody else is there. Abusers run at
-//! the lowest priority, since they would not run on the node's machine: the node's own fairness is what is judged, not that
-//! of the scheduler between it and the judge.
+//! comes anew each time. How long they wait is compared with how long they wait when nobody else is there. Abusers have a lower
+//! priority, since they would not run on the node's machine: the node's own fairness is what is judged, not that of the
+//! scheduler between it and the judge.
 
 mod bodies;
 mod connection;
@@ -79,11 +79,14 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
     Ok(verdict)
 }
 
-/// Runs abusers on a thread of their own, at the lowest priority.
+/// The priority of abusers, as `nice` counts it: a third of what others get who want it too.
+const NICENESS: i32 = 5;
+
+/// Runs abusers on a thread of their own, at a low priority.
 fn abused<F: Future<Output = Tally>>(abuse: impl FnOnce() -> F + Send) -> Tally {
     let run = || {
         // On Linux a thread has a priority of its own; elsewhere the abusers are as important as anybody.
-        let _ = rustix::process::setpriority_process(None, 19);
+        let _ = rustix::process::setpriority_process(None, NICENESS);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime needs nothing that is not there").block_on(abuse())
     };
