@@ -24,6 +24,11 @@ if ! command -v chromium >/dev/null; then
   (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >"$log/apt" 2>&1 \
     || echo "not installed; what needs it is skipped and counted"
 fi
+if ! command -v npm >/dev/null || ! python3 -m venv --help >/dev/null 2>&1; then
+  echo "installing npm and Python's venv (real clients are tested against the node)"
+  (apt-get update -qq && apt-get install -y -qq npm python3-venv) >"$log/apt" 2>&1 \
+    || echo "not installed; what needs it is skipped and counted"
+fi
 if [ -n "${PECTIN_FIXTURES:-}" ]; then
   echo "fixtures: $PECTIN_FIXTURES"
 else
@@ -57,7 +62,7 @@ fi
 say "tests"
 if cargo nextest --version >/dev/null 2>&1; then
   cargo nextest run --workspace --locked --success-output final 2>&1 | tee "$log/tests" \
-    | grep -E '^ +(FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^error|panicked' || { cat "$log/tests"; exit 1; }
+    | grep -E '^ +(FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^ *client [a-z0-9]+: |^error|panicked' || { cat "$log/tests"; exit 1; }
   cargo test --workspace --locked --doc --quiet
   passed=$(grep -E '^ +Summary' "$log/tests" | grep -oE '[0-9]+ passed' | tail -n 1)
 else
@@ -98,6 +103,7 @@ for bug in $(judge sender-sim -- --list-bugs); do
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
 judge sender-store -- bench
+judge abuse -- --bodies "${PECTIN_ABUSE_BODIES:-1000000}"
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

@@ -5,6 +5,7 @@
 mod blocks;
 mod browser;
 mod cli;
+mod clients;
 mod crash;
 mod devnet;
 mod fuzz;
