@@ -98,7 +98,7 @@ fn model(options: &Options) -> Config {
     Config {
         pool_slots: options.sender_pool_slots.unwrap_or(base.pool_slots).max(1),
         in_flight_max: options.sender_in_flight_max.unwrap_or(base.in_flight_max).max(1),
-        fee_cap: options.sender_fee_cap.unwrap_or(base.fee_cap),
+        fee_cap: options.sender_fee_cap.map_or(base.fee_cap, u128::from),
         stall_ms: options.sender_stall_ms.unwrap_or(base.stall_ms),
         gap_grace_ms: options.sender_gap_grace_ms.unwrap_or(base.gap_grace_ms),
         cancel_after_ms: options.sender_cancel_after_ms.filter(|ms| *ms > 0),

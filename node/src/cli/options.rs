@@ -166,7 +166,7 @@ options! {
     "Building" dry_run "dry-run" "PECTIN_DRY_RUN": bool [num_args = 0..=1, require_equals = true, default_missing_value = "true"] = "false",
 
     /// The least maxFeePerGas (gasPrice) that is accepted, in wei.
-    "Pool" min_gas_price "min-gas-price" "PECTIN_MIN_GAS_PRICE": u128 = "1000000000",
+    "Pool" min_gas_price "min-gas-price" "PECTIN_MIN_GAS_PRICE": u64 = "1000000000",
     /// Transactions that can be executed and wait.
     "Pool" pool_pending_max "pool-pending-max" "PECTIN_POOL_PENDING_MAX": usize = "1000",
     /// Transactions that cannot be executed yet and wait.
@@ -215,7 +215,7 @@ options! {
     /// Transactions in flight per managed account.
     "Sender" sender_in_flight_max "sender-in-flight-max" "PECTIN_SENDER_IN_FLIGHT_MAX": usize = "100",
     /// The highest price per gas that the sender offers, in wei.
-    "Sender" sender_fee_cap "sender-fee-cap" "PECTIN_SENDER_FEE_CAP": u128 = "500000000000",
+    "Sender" sender_fee_cap "sender-fee-cap" "PECTIN_SENDER_FEE_CAP": u64 = "500000000000",
     /// Milliseconds that a transaction stands still before it is made dearer.
     "Sender" sender_stall_ms "sender-stall-ms" "PECTIN_SENDER_STALL_MS": u64 = "60000",
     /// Milliseconds that a gap between nonces may last before it is filled.

@@ -86,8 +86,11 @@ pub(super) struct SendArgs {
 fn amount(text: &str) -> Result<U256, String> {
     let wrong = || format!("{text:?} is no amount: write wei, 1.5ether or 2gwei");
     let unit = ["ether", "gwei", "wei"].into_iter().find(|unit| text.ends_with(unit));
-    let Some(unit) = unit else { return text.parse().map_err(|_| wrong()) };
-    let number = text.trim_end_matches(unit).trim();
+    let number = text.strip_suffix(unit.unwrap_or_default()).unwrap_or_default().trim();
+    if number.is_empty() {
+        return Err(wrong());
+    }
+    let Some(unit) = unit else { return number.parse().map_err(|_| wrong()) };
     let parsed = parse_units(number, unit).map_err(|_| wrong())?;
     if parsed.is_negative() { Err(wrong()) } else { Ok(parsed.get_absolute()) }
 }

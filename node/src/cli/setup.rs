@@ -199,7 +199,7 @@ impl Setup {
             queued_max: options.pool_queued_max.unwrap_or(base.queued_max),
             sender_txs_max: options.pool_sender_max.unwrap_or(base.sender_txs_max),
             ttl: options.pool_ttl_secs.map_or(base.ttl, Duration::from_secs),
-            gas_price_min_wei: options.min_gas_price.unwrap_or(base.gas_price_min_wei),
+            gas_price_min_wei: options.min_gas_price.map_or(base.gas_price_min_wei, u128::from),
             tx_bytes_max: options.tx_bytes_max.unwrap_or(base.tx_bytes_max),
             pool_bytes_max: options.pool_bytes_max.unwrap_or(base.pool_bytes_max),
             nonce_gap_max: options.pool_nonce_gap_max.unwrap_or(base.nonce_gap_max),
