@@ -10,6 +10,7 @@
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
 //! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
+//! * [`sender`] and [`rest`] are managed accounts: over this node's pool, on JSON-RPC, and as REST.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
@@ -18,5 +19,7 @@ pub mod cli;
 pub mod driver;
 pub mod logging;
 pub mod observe;
+pub mod rest;
 pub mod runtime;
+pub mod sender;
 mod web;

@@ -63,7 +63,7 @@ mod state;
 mod stats;
 mod view;
 
-pub use api::{Api, Caller, Extension, Json, Sources};
+pub use api::{Api, Caller, Extension, Json, Notices, Sources};
 pub use archive::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, MemoryArchive, Place, matching_logs};
 pub use chain::{Chain, Forks};
 pub use config::{Config, Limits, Rate};
@@ -73,7 +73,7 @@ pub use insight::{CoreUse, Insight, Sizes, SlotCores};
 pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
-pub use server::{Body, Routes, Server, text};
+pub use server::{Body, Routes, Server, is_operator, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
 pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};
 pub use stats::{Buckets, Histogram, MethodStats, SECONDS, Stats};

@@ -57,21 +57,24 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
     });
     let devnet = Arc::new(devnet.await.map_err(Failure::from)?);
     let spec = devnet.chain_spec().clone();
+    let funded = match genesis_file {
+        Some(_) => vec![],
+        None => accounts::derive(&flags.mnemonic, flags.accounts).map_err(Failure::usage)?,
+    };
+    let dev_keys = funded.iter().map(|account| account.key).collect();
+    let data = data_dir.clone();
     let setup = Setup {
         spec,
         genesis,
         secret,
         slot_ms,
         options,
-        data_dir: data_dir.clone(),
+        data_dir: data,
         is_dev: true,
         devnet: Some(devnet.clone()),
+        dev_keys,
     };
     let node = setup.start().await?;
-    let funded = match genesis_file {
-        Some(_) => vec![],
-        None => accounts::derive(&flags.mnemonic, flags.accounts).map_err(Failure::usage)?,
-    };
     let banner = Banner {
         http: node.http(),
         chain_id: config.chain_id,

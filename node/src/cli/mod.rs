@@ -1,12 +1,16 @@
 //! The command line.
 
+mod account;
 mod chain_spec;
 mod config;
 mod dev;
 mod failure;
 mod file;
+mod managed;
 mod node;
 mod options;
+mod prompt;
+mod send;
 mod setup;
 mod validator;
 
@@ -52,6 +56,13 @@ enum Command {
         after_help = "Example:\n  pectin chain-spec --out net --validators 6 --cores 2"
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
+    /// Keys in encrypted files, for accounts that a node runs.
+    Account(account::AccountArgs),
+    /// Hands a transaction to a running node, and shows what becomes of it.
+    #[command(
+        after_help = "Examples:\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1.5ether\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --idempotency-key order-7 --wait confirmed"
+    )]
+    Send(Box<send::SendArgs>),
     /// Shows what can be set, and checks configuration files.
     Config(config::ConfigArgs),
 }
@@ -64,6 +75,8 @@ pub fn run() -> std::process::ExitCode {
         Command::Node(args) => node::run(*args),
         Command::Validator(args) => validator::run(args),
         Command::ChainSpec(args) => chain_spec::run(&args),
+        Command::Account(args) => account::run(&args),
+        Command::Send(args) => send::run(&args),
         Command::Config(args) => config::run(&args),
     };
     match result {

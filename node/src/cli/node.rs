@@ -48,7 +48,17 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     };
     let data_dir = Some(options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data")));
     let slot_ms = network.slot_ms.unwrap_or(6000);
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: false, devnet: None };
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir,
+        is_dev: false,
+        devnet: None,
+        dev_keys: vec![],
+    };
     setup::runtime()?.block_on(async {
         let node = setup.start().await?;
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());

@@ -120,6 +120,37 @@ options! {
     /// Versions that may fail before a block is abandoned.
     "Queue" retries_max "retries-max" "PECTIN_RETRIES_MAX": u32 = "3",
 
+    /// Whether accounts are managed here: true or false.
+    "Sender" sender "sender" "PECTIN_SENDER": bool = "true",
+    /// Where the sender keeps its rows: a file, or a Redis server (redis://..) that several processes share.
+    "Sender" sender_store "sender-store" "PECTIN_SENDER_STORE": String = "sender.redb in the data directory; memory if nothing is kept",
+    /// What the sender's rows in Redis begin with.
+    "Sender" sender_namespace "sender-namespace" "PECTIN_SENDER_NAMESPACE": String = "pectin",
+    /// Other chains to send to, as ID=URL|URL, separated by commas.
+    "Sender" sender_chains "sender-chains" "PECTIN_SENDER_CHAINS": String = "",
+    /// Transactions that a managed account may have in the pool.
+    "Sender" sender_pool_slots "sender-pool-slots" "PECTIN_SENDER_POOL_SLOTS": usize = "100",
+    /// Transactions in flight per managed account.
+    "Sender" sender_in_flight_max "sender-in-flight-max" "PECTIN_SENDER_IN_FLIGHT_MAX": usize = "100",
+    /// The highest price per gas that the sender offers, in wei.
+    "Sender" sender_fee_cap "sender-fee-cap" "PECTIN_SENDER_FEE_CAP": u128 = "500000000000",
+    /// Milliseconds that a transaction stands still before it is made dearer.
+    "Sender" sender_stall_ms "sender-stall-ms" "PECTIN_SENDER_STALL_MS": u64 = "60000",
+    /// Milliseconds that a gap between nonces may last before it is filled.
+    "Sender" sender_gap_grace_ms "sender-gap-grace-ms" "PECTIN_SENDER_GAP_GRACE_MS": u64 = "10000",
+    /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.
+    "Sender" sender_cancel_after_ms "sender-cancel-after-ms" "PECTIN_SENDER_CANCEL_AFTER_MS": u64 = "0",
+    /// A directory of encrypted keys, one password for all; `pectin account` makes them.
+    "Sender" sender_keystore "sender-keystore" "PECTIN_SENDER_KEYSTORE": PathBuf = "keystore in the data directory",
+    /// A file with the password of the keystores; without it the password is asked for on the terminal.
+    "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "none",
+    /// A remote signer that speaks the HTTP interface of web3signer.
+    "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "",
+    /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
+    "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
+    /// Hours that a request is kept after its end.
+    "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
+
     /// How log lines look: pretty or json.
     "Log" log_format "log-format" "PECTIN_LOG_FORMAT": LogFormat = "pretty",
     /// Which log lines: error, warn, info, debug, trace, or as in RUST_LOG.

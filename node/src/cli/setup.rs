@@ -1,13 +1,14 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret};
+use super::{Failure, Options, Policy, chain_spec::write_secret, managed};
 use crate::{
     cli::VERSION,
     driver::{Settings, Started},
     logging,
     runtime::{self, Node, NodeError, RpcConfig},
+    sender::{SenderConfig, SenderError},
 };
-use alloy_primitives::hex;
+use alloy_primitives::{B256, hex};
 use bundler::{Authorizer, Bundler};
 use devnet::{
     Devnet,
@@ -39,6 +40,8 @@ pub(super) struct Setup {
     pub(super) is_dev: bool,
     /// The validators, if they run here.
     pub(super) devnet: Option<Arc<Devnet>>,
+    /// Keys that everybody knows, of accounts that the sender runs too.
+    pub(super) dev_keys: Vec<B256>,
 }
 
 impl Setup {
@@ -122,7 +125,12 @@ impl Setup {
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
             devnet: self.devnet.clone(),
+            sender: self.sender()?,
         })
+    }
+
+    fn sender(&self) -> Result<Option<SenderConfig>, Failure> {
+        managed::sender(&self.options, self.data_dir.as_deref(), &self.dev_keys, self.is_dev)
     }
 
     fn settings(&self) -> Settings {
@@ -240,6 +248,8 @@ fn failure(why: &NodeError) -> Failure {
         NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
         NodeError::Start(_) => Failure::Data(why.to_string()),
         NodeError::Thread(_) => Failure::Runtime(why.to_string()),
+        NodeError::Sender(SenderError::Store(_)) => Failure::Data(why.to_string()),
+        NodeError::Sender(_) => Failure::Usage(why.to_string()),
     }
 }
 

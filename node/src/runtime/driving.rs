@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
     /// The operator wants something.
     Order(Order, oneshot::Sender<Result<u64, OrderError>>),
+    /// A sender may have so many transactions waiting.
+    SenderLimit(Address, usize),
     /// Finish.
     Stop,
 }
@@ -116,6 +118,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
             drop(answer.send(content));
         }
         Command::Order(order, answer) => drop(answer.send(carry_out(driver, order, now)?)),
+        Command::SenderLimit(sender, txs_max) => driver.set_sender_limit(sender, txs_max),
         Command::Stop => return Ok(true),
     }
     Ok(false)

@@ -15,12 +15,14 @@ pub(crate) use writer::WriterHealth;
 use crate::{
     driver::{Broken, Driver, Output, StartError, Started},
     observe::Observer,
+    rest::Rest,
+    sender::{self, Methods, Pool, Push, SenderConfig, SenderError},
     web::{self, Web},
 };
 use archive::StoreArchive;
 use devnet::Devnet;
-use driving::Command;
-use gateway::Gateway;
+pub(crate) use driving::Command;
+pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
 use publish::{Publisher, Wishes};
@@ -65,6 +67,8 @@ pub struct Config {
     pub version: String,
     /// The validators, if they are ours to disturb.
     pub devnet: Option<Arc<Devnet>>,
+    /// Managed accounts, if there are to be some.
+    pub sender: Option<SenderConfig>,
 }
 
 /// Why a node does not start.
@@ -94,6 +98,9 @@ pub enum NodeError {
     /// A thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
+    /// The sender does not start.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
 }
 
 /// Why a running node ended by itself.
@@ -154,6 +161,7 @@ pub struct Node {
     driver: JoinHandle<Option<Left>>,
     writer: JoinHandle<()>,
     ended: oneshot::Receiver<Ended>,
+    sender: Option<::sender::Sender>,
 }
 
 impl std::fmt::Debug for Node {
@@ -165,6 +173,8 @@ impl std::fmt::Debug for Node {
 impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
     pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
+        let mut config = config;
+        let wanted_sender = config.sender.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -249,7 +259,7 @@ impl Node {
             })?
         };
         let gateway = Gateway { commands: commands.clone(), health: health.clone() };
-        let sources = Sources {
+        let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
                 config.genesis,
@@ -259,25 +269,44 @@ impl Node {
             feed: feed.clone(),
             pool: index.clone(),
             archive: Arc::new(StoreArchive(store.clone())),
-            driver: Arc::new(gateway),
-            extensions: vec![],
+            driver: Arc::new(gateway.clone()),
+            extensions,
         };
-        let api = Api::new(config.rpc.clone(), sources);
+        let mut extensions: Vec<Arc<dyn rpc::Extension>> = vec![];
+        let (mut running, mut rest, mut managed) = (None, None, None);
+        if let Some(wanted) = wanted_sender {
+            let (slots, open) = (wanted.model.pool_slots, wanted.open);
+            let own = Api::new(config.rpc.clone(), sources(vec![]));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, gateway.clone(), slots);
+            let webhooks = wanted.webhooks.clone();
+            let sender = sender::start(wanted, Arc::new(pool)).await?;
+            extensions.push(Arc::new(Methods { sender: sender.clone(), open }));
+            extensions.push(Arc::new(Push { sender: sender.clone(), open }));
+            rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
+            managed = Some(web::Managed { sender: sender.clone(), open, rpc: config.rpc.clone() });
+            running = Some(sender);
+        }
+        let api = Api::new(config.rpc.clone(), sources(extensions));
         let web = Web::start(web::Sources {
             feed: feed.clone(),
-            index,
+            index: index.clone(),
             api: api.clone(),
             observer,
-            store,
+            store: store.clone(),
             writer: health,
             clock,
             facts: facts(&config),
             limits: limits(started),
             devnet: config.devnet.clone(),
+            managed,
         });
-        let server = Server::start(listener, api, Some(web.routes()));
+        let routes = match rest {
+            Some(rest) => rest.routes(Some(web.routes())),
+            None => web.routes(),
+        };
+        let server = Server::start(listener, api, Some(routes));
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended })
+        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender: running })
     }
 
     /// Where RPC is served.
@@ -290,6 +319,11 @@ impl Node {
         &self.feed
     }
 
+    /// Managed accounts, if there are some.
+    pub const fn sender(&self) -> Option<&::sender::Sender> {
+        self.sender.as_ref()
+    }
+
     /// Waits until the node ends by itself, which it should not.
     pub async fn ended(&mut self) -> Ended {
         (&mut self.ended).await.unwrap_or(Ended::Thread("driver's or journal's"))
@@ -298,9 +332,12 @@ impl Node {
     /// Stops: no more requests, the journal finished, the network told. `None` if the journal could not be finished in
     /// time or the driver was broken; nothing that was acknowledged is lost then either.
     pub async fn shutdown(self) -> Option<Left> {
-        let Self { commands, endpoint, peers, server, web, driver, writer, .. } = self;
+        let Self { commands, endpoint, peers, server, web, driver, writer, sender, .. } = self;
         web.stop();
         server.stop().await;
+        if let Some(sender) = sender {
+            sender.shutdown().await;
+        }
         drop(commands.send(Command::Stop));
         drop(commands);
         let finished = tokio::task::spawn_blocking(move || {

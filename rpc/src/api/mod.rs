@@ -32,7 +32,8 @@ pub(crate) use send::SEND;
 use crate::{
     Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
 };
-use futures_util::future::BoxFuture;
+use alloy_primitives::B256;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
@@ -57,6 +58,9 @@ pub(crate) enum Method {
     Later(Later),
 }
 
+/// What a subscription tells, one after the other. When it ends the client is cut off: it has missed something.
+pub type Notices = BoxStream<'static, Json>;
+
 /// Another crate's methods, asked for names that are not known here.
 pub trait Extension: Send + Sync + 'static {
     /// Calls a method; `None` if there is no such method.
@@ -66,6 +70,17 @@ pub trait Extension: Send + Sync + 'static {
         params: &'a Params,
         caller: &'a Caller,
     ) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+
+    /// Begins a subscription of a name space, asked for as `SPACE_subscribe` over a WebSocket; `None` if there is no such.
+    fn subscribe(&self, _space: &str, _params: &Params, _caller: &Caller) -> Option<Result<Notices, Error>> {
+        None
+    }
+
+    /// Another hash under which a transaction that is not known by this one may be found: a sender that makes its
+    /// transactions dearer changes their hashes, and answers for all of them.
+    fn other_hash(&self, _hash: B256) -> BoxFuture<'_, Option<B256>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Everything that answering needs.
@@ -79,7 +94,7 @@ pub struct Api {
     pub(crate) filters: Filters,
     pub(crate) hub: Hub,
     pub(crate) stats: Stats,
-    extensions: Vec<Arc<dyn Extension>>,
+    pub(crate) extensions: Vec<Arc<dyn Extension>>,
     gate: Gate,
     methods: HashMap<&'static str, Method>,
 }
@@ -176,6 +191,16 @@ impl Api {
                 }
             }
         }
+    }
+
+    /// Begins a subscription of an extension.
+    pub(crate) fn subscribe(
+        &self,
+        space: &str,
+        params: &Params,
+        caller: &Caller,
+    ) -> Option<Result<Notices, Error>> {
+        self.extensions.iter().find_map(|extension| extension.subscribe(space, params, caller))
     }
 
     /// The names of all methods but those of extensions, in order.

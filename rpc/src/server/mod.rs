@@ -17,6 +17,7 @@ mod rate;
 mod subscriptions;
 mod websocket;
 
+pub use access::is_operator;
 pub use http::{Body, Routes, text};
 
 use crate::api::Api;

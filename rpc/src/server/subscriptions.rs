@@ -2,12 +2,13 @@
 
 use crate::{
     Error, Params,
-    api::{Api, Json, LogRequest},
+    api::{Api, Json, LogRequest, Notices},
     archive::matching_logs,
     error,
     hub::{Notice, id},
     view::{HeaderView, LogView, PendingView, TransactionView},
 };
+use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
@@ -66,33 +67,36 @@ impl Subscriptions {
         Self { running: Mutex::default(), max, slow: Arc::default() }
     }
 
-    /// Starts a subscription; its notifications begin with `begun`.
-    pub(super) fn start(
+    /// Starts a subscription.
+    pub(super) fn start(&self, api: &Arc<Api>, params: &Params, place: Place<'_>) -> Result<Json, Error> {
+        let kind = Kind::read(place.space, api, params)?;
+        let notices = api.hub.listen();
+        self.spawn(api, place, |told| Subscription { kind, notices, told }.run())
+    }
+
+    /// Starts a subscription of an extension.
+    pub(super) fn start_other(&self, api: &Api, notices: Notices, place: Place<'_>) -> Result<Json, Error> {
+        self.spawn(api, place, |told| pass_on(notices, told))
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(
         &self,
-        space: &str,
-        api: &Arc<Api>,
-        params: &Params,
-        outgoing: mpsc::Sender<Message>,
-        begun: oneshot::Receiver<()>,
+        api: &Api,
+        place: Place<'_>,
+        run: impl FnOnce(Told) -> F,
     ) -> Result<Json, Error> {
-        let kind = Kind::read(space, api, params)?;
         let mut running = self.running.lock();
         if running.len() >= self.max {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
         let name = id();
-        let subscription = Subscription {
-            method: format!("{space}_subscription"),
-            name: name.clone(),
-            kind,
-            notices: api.hub.listen(),
-            outgoing,
-            slow: self.slow.clone(),
-        };
+        let Place { space, outgoing, begun } = place;
+        let (method, slow) = (format!("{space}_subscription"), self.slow.clone());
+        let subscription = run(Told { method, name: name.clone(), outgoing, slow });
         let task = tokio::spawn(async move {
             if begun.await.is_ok() {
-                subscription.run().await;
+                subscription.await;
             }
         });
         running.insert(name.clone(), task.abort_handle());
@@ -112,6 +116,11 @@ impl Subscriptions {
         }
     }
 
+    /// Whether there is the one that is named.
+    pub(super) fn has(&self, params: &Params) -> bool {
+        params.required::<String>(0).is_ok_and(|name| self.running.lock().contains_key(&name))
+    }
+
     /// Ends all.
     pub(super) fn end_all(&self) {
         self.running.lock().drain().for_each(|(_, task)| task.abort());
@@ -123,13 +132,35 @@ impl Subscriptions {
     }
 }
 
-struct Subscription {
+/// Where a subscription is asked for, and where it tells; it begins with `begun`.
+pub(super) struct Place<'a> {
+    pub(super) space: &'a str,
+    pub(super) outgoing: mpsc::Sender<Message>,
+    pub(super) begun: oneshot::Receiver<()>,
+}
+
+/// How a subscription tells its client.
+struct Told {
     method: String,
     name: String,
-    kind: Kind,
-    notices: broadcast::Receiver<Notice>,
     outgoing: mpsc::Sender<Message>,
     slow: Arc<Notify>,
+}
+
+/// Tells what an extension has to tell. The client is cut off when it does not read, or has missed something.
+async fn pass_on(mut notices: Notices, told: Told) {
+    while let Some(notice) = notices.next().await {
+        if told.notify(&notice).is_err() {
+            break;
+        }
+    }
+    told.slow.notify_one();
+}
+
+struct Subscription {
+    kind: Kind,
+    notices: broadcast::Receiver<Notice>,
+    told: Told,
 }
 
 impl Subscription {
@@ -144,7 +175,7 @@ impl Subscription {
                 Err(broadcast::error::RecvError::Closed) => return,
             };
             if told.is_err() {
-                self.slow.notify_one();
+                self.told.slow.notify_one();
                 return;
             }
         }
@@ -173,20 +204,26 @@ impl Subscription {
         }
     }
 
+    fn notify<T: Serialize>(&self, result: &T) -> Result<(), ()> {
+        self.told.notify(result)
+    }
+}
+
+impl Told {
     /// Fails if the client does not read.
     fn notify<T: Serialize>(&self, result: &T) -> Result<(), ()> {
         #[derive(Serialize)]
         struct Notification<'a, T> {
             jsonrpc: &'a str,
             method: &'a str,
-            params: Told<'a, T>,
+            params: Body<'a, T>,
         }
         #[derive(Serialize)]
-        struct Told<'a, T> {
+        struct Body<'a, T> {
             subscription: &'a str,
             result: &'a T,
         }
-        let params = Told { subscription: &self.name, result };
+        let params = Body { subscription: &self.name, result };
         let notification = Notification { jsonrpc: "2.0", method: &self.method, params };
         let text = serde_json::to_string(&notification).map_err(drop)?;
         self.outgoing.try_send(Message::text(text)).map_err(drop)

@@ -93,7 +93,7 @@ struct Anvil {
 
 impl Anvil {
     fn start(wallets: &[Wallet]) -> Result<Self, String> {
-        let mut child = Command::new(install()?)
+        let mut child = Command::new(anvil_program()?)
             .args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--gas-limit", "120000000"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -122,7 +122,7 @@ impl Drop for Anvil {
 }
 
 /// Installs anvil where build products are, unless it is there; gives the program itself, not the script around it.
-fn install() -> Result<PathBuf, String> {
+pub fn anvil_program() -> Result<PathBuf, String> {
     let mut directory = std::env::current_exe().map_err(|why| why.to_string())?;
     directory.pop();
     directory.push("anvil");

@@ -12,8 +12,11 @@ mod page;
 mod queue;
 pub mod rpc;
 mod rpc_logs;
+mod sender;
 mod state;
 mod txpool;
+
+pub use anvil::anvil_program;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -38,6 +41,7 @@ pub fn all() -> Vec<&'static Ratio> {
         page::RATIOS,
         queue::RATIOS,
         rpc::RATIOS,
+        sender::RATIOS,
         state::RATIOS,
         txpool::RATIOS,
     ]

@@ -10,6 +10,7 @@ mod network;
 mod node;
 mod observe;
 mod purity;
+mod rest;
 mod rpc;
 mod sender_sim;
 mod sender_store;
