@@ -24,6 +24,11 @@ if ! command -v chromium >/dev/null; then
   (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >"$log/apt" 2>&1 \
     || echo "not installed; what needs it is skipped and counted"
 fi
+if ! command -v npm >/dev/null || ! python3 -m venv --help >/dev/null 2>&1; then
+  echo "installing npm and Python's venv (real clients are tested against the node)"
+  (apt-get update -qq && apt-get install -y -qq npm python3-venv) >"$log/apt" 2>&1 \
+    || echo "not installed; what needs it is skipped and counted"
+fi
 if [ -n "${PECTIN_FIXTURES:-}" ]; then
   echo "fixtures: $PECTIN_FIXTURES"
 else
@@ -45,12 +50,19 @@ else
   echo "no $bare here: without the standard library, but for this system"
   cargo check -p state --no-default-features --locked
 fi
-if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; fi
+if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; else echo "skipped: no cargo-deny"; fi
+# The fuzz targets are no part of the workspace; that they can be built is checked where libFuzzer can.
+if command -v c++ >/dev/null; then
+  if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check --manifest-path fuzz/Cargo.toml; fi
+  cargo check --quiet --manifest-path fuzz/Cargo.toml
+else
+  echo "skipped: no C++ compiler for the fuzz targets"
+fi
 
 say "tests"
 if cargo nextest --version >/dev/null 2>&1; then
   cargo nextest run --workspace --locked --success-output final 2>&1 | tee "$log/tests" \
-    | grep -E '^ +(FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^error|panicked' || { cat "$log/tests"; exit 1; }
+    | grep -E '^ +(FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^ *client [a-z0-9]+: |^error|panicked' || { cat "$log/tests"; exit 1; }
   cargo test --workspace --locked --doc --quiet
   passed=$(grep -E '^ +Summary' "$log/tests" | grep -oE '[0-9]+ passed' | tail -n 1)
 else
@@ -91,6 +103,7 @@ for bug in $(judge sender-sim -- --list-bugs); do
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
 judge sender-store -- bench
+judge abuse -- --bodies "${PECTIN_ABUSE_BODIES:-1000000}"
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

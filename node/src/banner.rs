@@ -1,15 +1,16 @@
 //! What `pectin dev` says first.
 
-use crate::{
-    accounts::{DEV_MNEMONIC, DevAccount},
-    cli::VERSION,
-};
+use crate::{accounts::DevAccount, cli::VERSION};
 use alloy_primitives::{Address, hex, utils::format_ether};
+use serde_json::{Value, json};
 use std::{
     fmt::{self, Write},
     net::SocketAddr,
     path::PathBuf,
 };
+
+/// The path on which the accounts are derived.
+const PATH: &str = "m/44'/60'/0'/0/i";
 
 /// Everything that is said.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ pub struct Banner {
     pub accounts: Vec<DevAccount>,
     /// What each of them owns, in wei.
     pub balance_wei: u128,
-    /// The mnemonic, if it is not the usual one.
-    pub mnemonic: Option<String>,
+    /// The mnemonic that they come from.
+    pub mnemonic: String,
 }
 
 impl Banner {
@@ -39,6 +40,23 @@ impl Banner {
         let to = self.accounts.get(1).map_or(Address::ZERO, |account| account.address);
         let key = hex::encode_prefixed(from.key);
         Some(format!("cast send --rpc-url http://{} --private-key {key} {to} --value 1ether", self.http))
+    }
+}
+
+impl Banner {
+    /// The same for programs.
+    pub fn as_json(&self) -> Value {
+        let account = |account: &DevAccount| json!({ "address": account.address, "privateKey": hex::encode_prefixed(account.key) });
+        json!({
+            "rpcUrl": format!("http://{}", self.http),
+            "wsUrl": format!("ws://{}", self.http),
+            "chainId": self.chain_id,
+            "slotMs": self.slot_ms,
+            "balanceWei": self.balance_wei.to_string(),
+            "mnemonic": self.mnemonic,
+            "derivationPath": PATH,
+            "accounts": self.accounts.iter().map(account).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -63,8 +81,7 @@ impl fmt::Display for Banner {
         if !table.is_empty() {
             writeln!(f, "\nAccounts with {} ETH each, and their keys", format_ether(self.balance_wei))?;
             f.write_str(&table)?;
-            let mnemonic = self.mnemonic.as_deref().unwrap_or(DEV_MNEMONIC);
-            writeln!(f, "  mnemonic \"{mnemonic}\", path m/44'/60'/0'/0/i")?;
+            writeln!(f, "  mnemonic \"{}\", path {PATH}", self.mnemonic)?;
         }
         match self.example() {
             Some(example) => writeln!(f, "\nTry\n  {example}\n"),

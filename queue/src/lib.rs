@@ -32,7 +32,8 @@
 //! stand on it are abandoned. They are released, in order and in one step, when no version can ever be applied any
 //! more: judged on the *finalized* chain.
 //!
-//! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop.
+//! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop. Records that
+//! no queue could have written are a [`JournalError`].
 //!
 //! **Limits.** See [`Config`]. [`EnqueueError`] says why a block cannot enter; then its transactions stay in the pool.
 //!
@@ -50,9 +51,9 @@
 //! assert_eq!(queue.poll_action(Time::ZERO), None);
 //! let records = queue.take_records();
 //! let clock = SlotClock::common_era(&Params::TINY);
-//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO);
+//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO)?;
 //! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
-//! # Ok::<(), queue::EnqueueError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod action;
@@ -62,6 +63,9 @@ mod bundle;
 mod chain;
 mod compact;
 mod config;
+mod journal;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 mod outlook;
 mod queue;
 mod record;
@@ -80,6 +84,7 @@ pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, Submit
 pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};
 pub use config::{Config, Policy};
+pub use journal::{Impossible, JournalError};
 pub use outlook::{Ahead, Hold, Outlook};
 pub use queue::Queue;
 pub use record::Record;

@@ -11,12 +11,21 @@ pub struct Limits {
     pub batch_calls_max: usize,
     /// The answer to a request, a batch included.
     pub response_bytes_max: usize,
-    /// Connections at once, WebSockets included.
+    /// Connections at once, WebSockets included. When there are as many, the one that has let the node wait longest
+    /// gives way to the next.
     pub connections_max: usize,
+    /// Nobody gives way who has let the node wait for less than this.
+    pub give_way_after: Duration,
+    /// WebSockets among them, which never give way.
+    pub websockets_max: usize,
+    /// Large answers of all clients that wait to be read.
+    pub answers_bytes_max: usize,
     /// Subscriptions of one connection.
     pub subscriptions_max: usize,
     /// Answers and notifications that wait for a slow WebSocket client before it is cut off.
     pub outgoing_messages_max: usize,
+    /// The same in bytes; also what its messages may take that are worked on.
+    pub outgoing_bytes_max: usize,
     /// Filters of all clients.
     pub filters_max: usize,
     /// How long a filter lives that nobody asks for.
@@ -67,8 +76,12 @@ impl Default for Limits {
             batch_calls_max: 100,
             response_bytes_max: 10_000_000,
             connections_max: 256,
+            give_way_after: Duration::from_secs(1),
+            websockets_max: 128,
+            answers_bytes_max: 128 * 1024 * 1024,
             subscriptions_max: 64,
             outgoing_messages_max: 1024,
+            outgoing_bytes_max: 4 * 1024 * 1024,
             filters_max: 1024,
             filter_ttl: Duration::from_secs(300),
             idle_timeout: Duration::from_secs(60),

@@ -9,6 +9,7 @@ use crate::{
 };
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 use std::{
+    cell::Cell,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -16,6 +17,17 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
+
+thread_local! {
+    /// Whether a panic of this thread is caught and becomes an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread would only mean that a file is damaged, and is told as an error. A program's panic hook
+/// may ask, to say nothing about it twice.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
 
 /// The storage engine.
 #[derive(Debug)]
@@ -85,8 +97,10 @@ impl Engine {
 
     /// Runs what reads the file as a whole. The engine panics at some kinds of damage; then it is damaged.
     pub(crate) fn guarded<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        catch_unwind(AssertUnwindSafe(act))
-            .unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
+        let before = GUARDED.replace(true);
+        let result = catch_unwind(AssertUnwindSafe(act));
+        GUARDED.set(before);
+        result.unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
     }
 
     /// Begins to write.

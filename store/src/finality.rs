@@ -86,7 +86,7 @@ impl Step<'_> {
         for (at, hash) in (0..).zip(&index.transactions) {
             let before = self.tables.places()?.insert(hash, (number, at))?.is_some();
             self.repeated += u64::from(before);
-            self.tables.transactions()?.remove(hash)?;
+            self.take_out(&B256::new(*hash))?;
         }
         for key in &index.addresses {
             self.tables.log_addresses()?.insert(key, ())?;

@@ -2,6 +2,7 @@
 
 use crate::{
     Result, StoreError,
+    arrivals::{Arrivals, Moved},
     base::{Base, CodeTable, Slot},
     batch::Batch,
     commit::{Failure, Step},
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
 struct Writer {
     /// How far the file is.
     position: Position,
+    /// Where the transactions of its journal stand.
+    arrivals: Arrivals,
     /// A step of which it is not known whether it was written.
     uncertain: Option<u64>,
 }
@@ -73,6 +76,13 @@ impl Store {
         Self::on(Medium::File(path.as_ref().to_path_buf()), options, genesis)
     }
 
+    /// Opens a file that is there already, as tools do: none is ever made.
+    pub fn existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let engine = crate::tools::existing(path.as_ref(), options.cache_bytes)?;
+        let (position, arrivals, slot) = engine.guarded(|| create::recognise(&engine, &options))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
     /// A store that lasts as long as the process.
     pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Memory, options, genesis)
@@ -86,10 +96,14 @@ impl Store {
 
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
-        let (position, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
-        let writer = Mutex::new(Writer { position, uncertain: None });
+        let (position, arrivals, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
+    fn of(engine: Engine, options: Options, position: Position, arrivals: Arrivals, slot: Slot) -> Self {
+        let writer = Mutex::new(Writer { position, arrivals, uncertain: None });
         let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(0));
-        Ok(Self(Arc::new(Shared { engine, options, writer, slot, repeated })))
+        Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
@@ -105,8 +119,11 @@ impl Store {
         }
         // The second time if an error of somebody else had stopped the engine before.
         for last in [false, true] {
-            match self.write(&writer.position, batch) {
-                Ok(position) => return Ok(self.took(&mut writer, position)),
+            match self.write(&writer, batch) {
+                Ok((position, moved)) => {
+                    writer.arrivals.apply(moved);
+                    return Ok(self.took(&mut writer, position));
+                }
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Storage(error)) => {
                     let stopped = matches!(error, redb::Error::PreviousIo | redb::Error::DatabaseClosed);
@@ -123,12 +140,13 @@ impl Store {
         unreachable!("the second time returns")
     }
 
-    fn write(&self, position: &Position, batch: &Batch) -> Result<Position, Failure> {
+    fn write(&self, writer: &Writer, batch: &Batch) -> Result<(Position, Moved), Failure> {
         let transaction = self.0.engine.write()?;
         let mut step = Step {
             tables: Tables::new(&transaction),
-            position: *position,
+            position: writer.position,
             options: &self.0.options,
+            arrivals: writer.arrivals.moves(),
             repeated: 0,
         };
         step.position.step += 1;
@@ -136,10 +154,10 @@ impl Store {
             step.apply(entry)?;
         }
         let repeated = step.repeated;
-        let position = step.finish()?;
+        let done = step.finish()?;
         transaction.commit()?;
         self.0.repeated.fetch_add(repeated, Ordering::Relaxed);
-        Ok(position)
+        Ok(done)
     }
 
     fn took(&self, writer: &mut Writer, position: Position) -> Committed {
@@ -156,33 +174,34 @@ impl Store {
 
     /// After a failed write: opens the file again and looks whether the step is in it.
     fn look(&self, writer: &mut Writer, batch: &Batch, error: &StoreError) -> Result<bool> {
-        let Ok(position) = self.reopened() else {
+        let Ok((position, arrivals)) = self.reopened() else {
             writer.uncertain = Some(batch.id);
             return Err(self.uncertain(error.to_string()));
         };
         let written = position.step > writer.position.step;
-        writer.position = position;
+        (writer.position, writer.arrivals) = (position, arrivals);
         self.0.refresh(position.folded)?;
         Ok(written)
     }
 
     /// Finds out whether an uncertain step was written. If not, it is as if it had never been tried.
     fn resolve(&self, writer: &mut Writer, step: u64, batch: &Batch) -> Result<bool> {
-        let position = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
+        let (position, arrivals) = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
         let written = position.step > writer.position.step;
         if written && step != batch.id {
             return Err(self.uncertain("it was, and this is another one".into()));
         }
-        writer.position = position;
+        (writer.position, writer.arrivals) = (position, arrivals);
         writer.uncertain = None;
         self.0.refresh(position.folded)?;
         Ok(written)
     }
 
-    fn reopened(&self) -> Result<Position> {
-        self.0.engine.reopen()?;
-        let read = self.0.engine.read()?;
-        position(&self.0.engine, &read)
+    fn reopened(&self) -> Result<(Position, Arrivals)> {
+        let engine = &self.0.engine;
+        engine.reopen()?;
+        let read = engine.read()?;
+        Ok((position(engine, &read)?, engine.guarded(|| Arrivals::read(engine, &read))?))
     }
 
     fn uncertain(&self, why: String) -> StoreError {

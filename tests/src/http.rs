@@ -21,6 +21,8 @@ pub struct Client {
 pub struct Answer {
     /// The HTTP status.
     pub status: u16,
+    /// The headers, with names in small letters.
+    pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -69,7 +71,7 @@ impl Client {
         let malformed = || io::Error::from(io::ErrorKind::InvalidData);
         self.stream.read_line(&mut line)?;
         let status = line.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or_else(malformed)?;
-        let mut length = 0;
+        let (mut length, mut headers) = (0, Vec::new());
         loop {
             line.clear();
             self.stream.read_line(&mut line)?;
@@ -77,14 +79,15 @@ impl Client {
             if header.is_empty() {
                 break;
             }
-            if let Some((name, value)) = header.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse().map_err(|_| malformed())?;
+            let (name, value) = header.split_once(':').ok_or_else(malformed)?;
+            let (name, value) = (name.to_ascii_lowercase(), value.trim().to_owned());
+            if name == "content-length" {
+                length = value.parse().map_err(|_| malformed())?;
             }
+            headers.push((name, value));
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answer { status, body })
+        Ok(Answer { status, headers, body })
     }
 }

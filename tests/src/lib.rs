@@ -4,6 +4,7 @@
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
 //!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
 //!   sim --crashes          the node's journal on a disk that stops at every operation   crashes: operations=N …
+//!   abuse                  everything that a client must not do, done to the real node   abuse: bodies=N panics=0 …
 //!   kill --kills N         the real node, killed at the worst moments  kill: kills=N accepted=A final=F terminal=T lost=0 duplicated=0
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   sender-sim --seeds N   managed accounts against a chain, a store and owners that fail   sender-sim: seeds=N faults=F violations=V
@@ -14,10 +15,12 @@
 //! Each judge is a small binary in `src/bin` over a module here; its closing line is a contract. The integration
 //! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
+pub mod abuse;
 pub mod blocks;
 pub mod crash;
 pub mod devnet;
 pub mod fixtures;
+pub mod fuzz;
 pub mod http;
 pub mod kill;
 pub mod load;

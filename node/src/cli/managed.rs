@@ -1,6 +1,6 @@
 //! From settings to a sender that can start.
 
-use super::{Failure, Options, account, prompt};
+use super::{Failure, Options, account, file, prompt};
 use crate::sender::{Place, SenderConfig};
 use ::sender::{
     http::{Client, Network, Rules},
@@ -27,7 +27,7 @@ pub(super) fn sender(
     Ok(Some(SenderConfig {
         place: place(options, data_dir),
         keys: keys(options, data_dir, dev_keys, is_dev)?,
-        web3signer: options.sender_web3signer.clone().filter(|url| !url.is_empty()),
+        web3signer: web3signer(options)?,
         chains: chains(options.sender_chains.as_deref().unwrap_or_default())?,
         model: model(options),
         open: is_dev,
@@ -77,7 +77,19 @@ fn webhooks(options: &Options) -> Result<Client, Failure> {
     let allowed = allowed.map(str::trim).filter(|network| !network.is_empty());
     let networks: Result<Vec<Network>, _> = allowed.map(str::parse).collect();
     let networks = networks.map_err(|why| Failure::Usage(format!("--sender-webhook-allow: {why}")))?;
-    Ok(Client::new(Rules::public().allowing(networks)))
+    Ok(Client::new(trusting(Rules::public().allowing(networks), options)?))
+}
+
+fn web3signer(options: &Options) -> Result<Option<(String, Client)>, Failure> {
+    let url = options.sender_web3signer.clone().filter(|url| !url.is_empty());
+    url.map(|url| Ok((url, Client::new(trusting(Rules::anywhere(), options)?)))).transpose()
+}
+
+/// The operator's own certificates are believed too.
+fn trusting(rules: Rules, options: &Options) -> Result<Rules, Failure> {
+    let Some(path) = &options.sender_ca_file else { return Ok(rules) };
+    let pem = file::read(path, "the certificates")?;
+    rules.trusting_pem(pem.as_bytes()).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))
 }
 
 fn model(options: &Options) -> Config {

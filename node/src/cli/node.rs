@@ -24,11 +24,7 @@ pub(super) struct NodeArgs {
 
 pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     let begun = Instant::now();
-    let (in_file, file_options) = match &args.config {
-        Some(path) => file::load(path)?,
-        None => Default::default(),
-    };
-    let (network, options) = (args.network.or(in_file), args.options.or(file_options));
+    let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
     Setup::start_logging(&options)?;
     let needed = |path: Option<PathBuf>, name: &str| {
         path.ok_or_else(|| {
@@ -56,8 +52,9 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
         options,
         data_dir,
         is_dev: false,
-        devnet: None,
+        dev: None,
         dev_keys: vec![],
+        devnet: None,
     };
     setup::runtime()?.block_on(async {
         let node = setup.start().await?;

@@ -73,6 +73,7 @@ impl Driver {
         let mut tracker = ServiceTracker::new(number, code_hash, follower.finalized().hash, service);
         let service = tracker.view(&follower, &Update::default());
         let queue = Queue::restore(queue, clock, finalized, recovered.records, now);
+        let queue = queue.map_err(|why| Broken::State(why.to_string()))?;
         if queue.newest() != chain.newest_id() {
             let (queue, chain) = (queue.newest(), chain.newest_id());
             return Err(

@@ -102,10 +102,7 @@ impl Rest {
             }
             match &otherwise {
                 Some(otherwise) => otherwise(request),
-                None => {
-                    let nothing = rpc::text(StatusCode::NOT_FOUND, "there is nothing here\n");
-                    futures_util::future::ready(nothing).boxed()
-                }
+                None => futures_util::future::ready(rpc::nothing_else(&request)).boxed(),
             }
         })
     }

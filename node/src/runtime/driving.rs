@@ -1,4 +1,8 @@
 //! The thread that owns the driver.
+//!
+//! A step costs about the same for one transaction as for twenty, and so does the commit that follows it. Clients that
+//! were answered together come again together; so, when the last step had several submissions, the thread waits a moment
+//! for as many. A lone submission never waits.
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
@@ -8,6 +12,7 @@ use rpc::{Order, OrderError};
 use std::{
     collections::BTreeMap,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    thread,
     time::Duration,
 };
 use store::Base;
@@ -17,6 +22,9 @@ use types::{Event, Time, Transaction};
 
 /// So many commands are handled before the driver takes a step.
 const COMMANDS_MAX: usize = 1024;
+
+/// So long are submissions waited for that are expected to come together.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// The driver looks around this often even if it has no reason to.
 const REST_MAX: Duration = Duration::from_secs(1);
@@ -74,13 +82,14 @@ pub(crate) fn run(
     outputs: &SyncSender<Output>,
     world: &mut impl World,
 ) -> Result<(), Broken> {
+    let mut gathered = Gathered::default();
     loop {
         let due = driver.poll_timeout().map_or(REST_MAX, |due| due.since(world.now())).min(REST_MAX);
         let mut stop = false;
         match commands.recv_timeout(due) {
             Ok(first) => {
-                let more = commands.try_iter().take(COMMANDS_MAX);
-                for command in std::iter::once(first).chain(more) {
+                gathered.from(first, commands);
+                for command in gathered.commands.drain(..) {
                     stop |= handle(driver, command, world.now())?;
                 }
             }
@@ -95,6 +104,35 @@ pub(crate) fn run(
         if stop {
             return Ok(());
         }
+    }
+}
+
+/// The commands of the next step.
+#[derive(Default)]
+struct Gathered {
+    commands: Vec<Command>,
+    /// How many submissions the last step had.
+    expected: usize,
+}
+
+impl Gathered {
+    /// Takes what has come, and what can be expected to come at once.
+    ///
+    /// It sleeps instead of waiting for each: whoever sends to a thread that waits has to wake it, which costs more than
+    /// all the rest of handing a transaction over.
+    fn from(&mut self, first: Command, commands: &Receiver<Command>) {
+        self.commands.push(first);
+        self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
+        let submissions = self.submissions();
+        if submissions == self.commands.len() && submissions < self.expected {
+            thread::sleep(GATHER);
+            self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
+        }
+        self.expected = self.submissions();
+    }
+
+    fn submissions(&self) -> usize {
+        self.commands.iter().filter(|command| matches!(command, Command::Submit(..))).count()
     }
 }
 
@@ -146,4 +184,53 @@ fn carry_out(driver: &mut Driver, order: Order, now: Time) -> Result<Result<u64,
             false => Err(OrderError("no block can be sealed now: the queue has no room".to_owned())),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+
+    fn submit(commands: &Sender<Command>, count: usize) {
+        for _ in 0..count {
+            commands.send(Command::Submit(vec![], Answer::new(drop))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_has_come_is_one_step_and_the_next_one_expects_as_much() {
+        let (sender, commands) = channel();
+        let mut gathered = Gathered::default();
+        submit(&sender, 3);
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), gathered.expected), (3, 3));
+        gathered.commands.clear();
+        // Two come at once and the third a little later, from another thread; whether it is in time or not, it is lost
+        // to nobody, and what is expected next is what came.
+        submit(&sender, 2);
+        let late = thread::spawn(move || submit(&sender, 1));
+        gathered.from(commands.recv().unwrap(), &commands);
+        late.join().unwrap();
+        let left = commands.try_iter().count();
+        assert_eq!(gathered.commands.len() + left, 3);
+        assert_eq!(gathered.expected, gathered.commands.len());
+    }
+
+    #[test]
+    fn a_step_has_a_limit_and_the_rest_is_left() {
+        let (sender, commands) = channel();
+        submit(&sender, COMMANDS_MAX + 5);
+        let mut gathered = Gathered::default();
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), commands.try_iter().count()), (COMMANDS_MAX + 1, 4));
+    }
+
+    #[test]
+    fn only_submissions_are_waited_for() {
+        let (sender, commands) = channel();
+        let mut gathered = Gathered { expected: 1000, ..Gathered::default() };
+        sender.send(Command::Peers(1)).unwrap();
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), gathered.expected), (1, 0));
+    }
 }

@@ -5,10 +5,12 @@ mod chain;
 mod clock;
 mod driving;
 mod gateway;
+mod methods;
 mod publish;
 mod writer;
 
 pub(crate) use clock::WallClock;
+pub use methods::{DevMethods, Faucet};
 pub use rpc::Config as RpcConfig;
 pub(crate) use writer::WriterHealth;
 
@@ -16,7 +18,7 @@ use crate::{
     driver::{Broken, Driver, Output, StartError, Started},
     observe::Observer,
     rest::Rest,
-    sender::{self, Methods, Pool, Push, SenderConfig, SenderError},
+    sender::{self, Pool, Push, SenderConfig, SenderError},
     web::{self, Web},
 };
 use archive::StoreArchive;
@@ -24,6 +26,7 @@ use devnet::Devnet;
 pub(crate) use driving::Command;
 pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
+use methods::Methods;
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
 use publish::{Publisher, Wishes};
 use rpc::{Api, Feed, PoolIndex, Server, Snapshot, Sources};
@@ -57,6 +60,8 @@ pub struct Config {
     pub network_key: Ed25519Secret,
     /// Where to take connections from validators.
     pub p2p: SocketAddr,
+    /// Connections that others may open, if not as many as usual.
+    pub p2p_incoming_max: Option<usize>,
     /// Validators to connect to.
     pub peers: Vec<Bootnode>,
     /// Where to serve RPC.
@@ -65,6 +70,10 @@ pub struct Config {
     pub rpc: RpcConfig,
     /// What `web3_clientVersion` says.
     pub version: String,
+    /// The chain specification, for backups.
+    pub spec: String,
+    /// Methods that only a development network has.
+    pub dev: Option<DevMethods>,
     /// The validators, if they are ours to disturb.
     pub devnet: Option<Arc<Devnet>>,
     /// Managed accounts, if there are to be some.
@@ -172,9 +181,9 @@ impl std::fmt::Debug for Node {
 
 impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
-    pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
-        let mut config = config;
-        let wanted_sender = config.sender.take();
+    pub async fn start(mut config: Config, store: Store) -> Result<Self, NodeError> {
+        let dev = config.dev.take();
+        let managed = config.sender.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -185,11 +194,13 @@ impl Node {
         let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
+        let guarantors = methods::Guarantors::default();
 
         // The driver never leaves its thread; the first picture is made before anybody can look.
         let (ready, is_ready) = oneshot::channel();
         let driver = {
             let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
+            let guarantors = Arc::clone(&guarantors);
             spawn("pectin-driver", move || {
                 let mut driver = match begin(started, &store, &clock, &outputs) {
                     Ok((driver, first)) => {
@@ -201,7 +212,7 @@ impl Node {
                         return None;
                     }
                 };
-                let mut world = Wishes::new(clock, wishes, slots);
+                let mut world = Wishes::new(clock, wishes, slots, guarantors);
                 match driving::run(&mut driver, &orders, &outputs, &mut world) {
                     Ok(()) => Some(left(&driver)),
                     Err(why) => {
@@ -216,13 +227,15 @@ impl Node {
             .unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
 
         let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
+        let mut limits = network::Limits::default();
+        limits.incoming_max = config.p2p_incoming_max.unwrap_or(limits.incoming_max);
         let network = network::Config {
             secret: config.network_key.clone(),
             genesis: config.jam_genesis,
             params,
             role: network::Role::Builder,
             listen: Some(*p2p),
-            limits: network::Limits::default(),
+            limits,
         };
         let endpoint = Endpoint::bind(&network, heard)
             .map_err(|why| NodeError::P2p { addr: *p2p, why: why.to_string() })?;
@@ -258,7 +271,20 @@ impl Node {
                 tell(&end, result.err().map(Ended::Store));
             })?
         };
-        let gateway = Gateway { commands: commands.clone(), health: health.clone() };
+        let gateway = Arc::new(Gateway { commands: commands.clone(), health: health.clone() });
+        let methods = Methods {
+            store: store.clone(),
+            bundler: started.bundler.clone(),
+            feed: feed.clone(),
+            pool: index.clone(),
+            driver: gateway.clone(),
+            endpoint: endpoint.clone(),
+            guarantors,
+            spec: config.spec.clone(),
+            dev,
+            rebuilt: Default::default(),
+        };
+        let methods: Arc<dyn rpc::Extension> = Arc::new(methods);
         let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
@@ -269,21 +295,21 @@ impl Node {
             feed: feed.clone(),
             pool: index.clone(),
             archive: Arc::new(StoreArchive(store.clone())),
-            driver: Arc::new(gateway.clone()),
+            driver: gateway.clone(),
             extensions,
         };
-        let mut extensions: Vec<Arc<dyn rpc::Extension>> = vec![];
-        let (mut running, mut rest, mut managed) = (None, None, None);
-        if let Some(wanted) = wanted_sender {
-            let (slots, open) = (wanted.model.pool_slots, wanted.open);
+        let mut extensions = vec![methods];
+        let (mut running, mut rest, mut shown) = (None, None, None);
+        if let Some(managed) = managed {
+            let (slots, open) = (managed.model.pool_slots, managed.open);
             let own = Api::new(config.rpc.clone(), sources(vec![]));
-            let pool = Pool::new(evm.chain_id, feed.clone(), own, gateway.clone(), slots);
-            let webhooks = wanted.webhooks.clone();
-            let sender = sender::start(wanted, Arc::new(pool)).await?;
-            extensions.push(Arc::new(Methods { sender: sender.clone(), open }));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, (*gateway).clone(), slots);
+            let webhooks = managed.webhooks.clone();
+            let sender = sender::start(managed, Arc::new(pool)).await?;
+            extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
             extensions.push(Arc::new(Push { sender: sender.clone(), open }));
             rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
-            managed = Some(web::Managed { sender: sender.clone(), open, rpc: config.rpc.clone() });
+            shown = Some(web::Managed { sender: sender.clone(), open, rpc: config.rpc.clone() });
             running = Some(sender);
         }
         let api = Api::new(config.rpc.clone(), sources(extensions));
@@ -296,13 +322,14 @@ impl Node {
             writer: health,
             clock,
             facts: facts(&config),
-            limits: limits(started),
+            limits: page_limits(started),
             devnet: config.devnet.clone(),
-            managed,
+            managed: shown,
         });
+        let pages = web.routes();
         let routes = match rest {
-            Some(rest) => rest.routes(Some(web.routes())),
-            None => web.routes(),
+            Some(rest) => rest.routes(Some(pages)),
+            None => pages,
         };
         let server = Server::start(listener, api, Some(routes));
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
@@ -386,7 +413,7 @@ fn facts(config: &Config) -> serde_json::Value {
     })
 }
 
-fn limits(started: &Started) -> crate::observe::Limits {
+fn page_limits(started: &Started) -> crate::observe::Limits {
     let Started { bundler, pool, queue, .. } = started;
     crate::observe::Limits {
         pending_max: pool.pending_max,

@@ -4,6 +4,7 @@ use super::{
     chain::{self, Wish},
     clock::WallClock,
     driving::{Command, World},
+    methods::Guarantors,
 };
 use crate::{
     driver::{Driver, News, Output},
@@ -77,16 +78,48 @@ pub(super) struct Wishes {
     status: Option<Handshake>,
     /// The block whose state was asked for last, and in which slot.
     state: Option<(HeaderHash, u32)>,
+    /// Who guarantees on each core, for those who ask.
+    guarantors: Guarantors,
+    /// The slot in which they were last noted.
+    noted: Option<u32>,
 }
 
 impl Wishes {
-    pub(super) const fn new(clock: WallClock, wishes: UnboundedSender<Wish>, slots: SlotClock) -> Self {
-        Self { clock, wishes, slots, seen: None, blocks: vec![], status: None, state: None }
+    pub(super) const fn new(
+        clock: WallClock,
+        wishes: UnboundedSender<Wish>,
+        slots: SlotClock,
+        guarantors: Guarantors,
+    ) -> Self {
+        Self {
+            clock,
+            wishes,
+            slots,
+            seen: None,
+            blocks: vec![],
+            status: None,
+            state: None,
+            guarantors,
+            noted: None,
+        }
     }
 
     fn wish(&self, wish: Wish) {
         // The network is gone only when the node shuts down.
         drop(self.wishes.send(wish));
+    }
+
+    /// Once in a slot, and as soon as they can be known.
+    fn note_guarantors(&mut self, driver: &Driver) {
+        let slot = self.slots.slot_at(self.clock.now());
+        if self.noted == Some(slot) {
+            return;
+        }
+        let view = driver.follower().view();
+        let cores = 0..driver.bundler().params.cores;
+        let guarantors = cores.map(|core| network::guarantors(&view, core, slot)).collect::<Vec<_>>();
+        self.noted = guarantors.iter().any(|core| !core.is_empty()).then_some(slot);
+        *self.guarantors.lock() = guarantors;
     }
 
     /// The state after the best block's parent is proved by the best block's header.
@@ -126,5 +159,6 @@ impl World for Wishes {
             self.wish(Wish::Status(status));
         }
         self.want_state(driver);
+        self.note_guarantors(driver);
     }
 }

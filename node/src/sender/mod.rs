@@ -20,7 +20,7 @@ pub(crate) use push::Push;
 
 use ::sender::{
     Sender, Settings,
-    http::{Client, Rules},
+    http::Client,
     keys::{KeyRing, Web3Signer},
     model::Config,
     signer::{Keys, SignerError},
@@ -58,8 +58,8 @@ pub struct SenderConfig {
     pub place: Place,
     /// The keys that are here.
     pub keys: Vec<Arc<dyn Keys>>,
-    /// A remote signer that has more.
-    pub web3signer: Option<String>,
+    /// A remote signer that has more, and the way to it.
+    pub web3signer: Option<(String, Client)>,
     /// Other chains: id and providers.
     pub chains: Vec<(u64, Vec<String>)>,
     /// How accounts are run.
@@ -99,8 +99,8 @@ pub enum SenderError {
 /// Starts the sender over this node's pool.
 pub(crate) async fn start(config: SenderConfig, home: Arc<dyn Target>) -> Result<Sender, SenderError> {
     let SenderConfig { place, mut keys, web3signer, chains, model, webhooks, .. } = config;
-    if let Some(url) = web3signer {
-        keys.push(Arc::new(Web3Signer::connect(&url, Client::new(Rules::anywhere())).await?));
+    if let Some((url, client)) = web3signer {
+        keys.push(Arc::new(Web3Signer::connect(&url, client).await?));
     }
     let keys: Arc<dyn Keys> = Arc::new(KeyRing(keys));
     let store = open(place).await?;

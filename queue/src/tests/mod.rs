@@ -3,7 +3,6 @@
 
 mod abandon;
 mod chain;
-mod check;
 mod flow;
 mod harness;
 mod limits;

@@ -1,7 +1,7 @@
 //! One HTTP request.
 
 use super::{
-    Shared, access,
+    Place, Shared, access,
     batch::{Plain, Requests, write},
     websocket,
 };
@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::Incoming,
+    body::{Body as _, Incoming},
     header::{self, HeaderValue},
 };
 use std::{convert::Infallible, net::SocketAddr, sync::Arc};
@@ -37,8 +37,8 @@ fn body(bytes: Bytes) -> Body {
     Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
 }
 
-fn json(status: StatusCode, text: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(body(text.into()));
+fn json(status: StatusCode, text: Bytes) -> Response<Body> {
+    let mut response = Response::new(body(text));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -47,57 +47,81 @@ fn json(status: StatusCode, text: Vec<u8>) -> Response<Body> {
 fn refused(status: StatusCode, error: Error) -> Response<Body> {
     let mut text = Vec::new();
     write(&mut text, None, &Err(error));
-    json(status, text)
+    json(status, text.into())
 }
 
 pub(super) async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
+    place: &Place,
     shared: Arc<Shared>,
     upgraded: mpsc::Sender<websocket::Upgraded>,
 ) -> Result<Response<Body>, Infallible> {
+    place.work();
     let config = &shared.api.config;
     if !access::host_allowed(config, request.headers(), request.uri().authority().map(|uri| uri.as_str())) {
+        place.wait();
         return Ok(text(StatusCode::FORBIDDEN, "invalid host specified\n"));
     }
     let origin = access::allowed_origin(&config.origins, request.headers());
-    let mut response = route(request, peer, &shared, &upgraded, origin.is_some()).await;
+    let visit = Visit { peer, place, origin_allowed: origin.is_some() };
+    let mut response = route(request, &visit, &shared, &upgraded).await;
     if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         response.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
     }
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        place.wait();
+    }
     Ok(response)
+}
+
+/// Where a request comes from.
+pub(super) struct Visit<'a> {
+    pub(super) peer: SocketAddr,
+    pub(super) place: &'a Place,
+    pub(super) origin_allowed: bool,
 }
 
 async fn route(
     request: Request<Incoming>,
-    peer: SocketAddr,
+    visit: &Visit<'_>,
     shared: &Arc<Shared>,
     upgraded: &mpsc::Sender<websocket::Upgraded>,
-    origin_allowed: bool,
 ) -> Response<Body> {
     let at_root = request.uri().path() == "/";
     if at_root && request.method() == Method::POST {
-        return call(request, peer, shared).await;
+        return call(request, visit, shared).await;
     }
     if at_root && websocket::is_upgrade(&request) {
-        return websocket::upgrade(request, peer, shared, upgraded, origin_allowed);
+        return websocket::upgrade(request, visit, shared, upgraded);
     }
     if at_root && request.method() == Method::OPTIONS {
-        return preflight(origin_allowed);
+        return preflight(&request, visit.origin_allowed);
     }
     match &shared.routes {
         Some(routes) => routes(request).await,
-        None if at_root && request.method() == Method::GET => {
-            text(StatusCode::OK, "This is Pectin's JSON-RPC. POST a request here, or open a WebSocket.\n")
-        }
-        None if at_root => text(StatusCode::METHOD_NOT_ALLOWED, "only POST, or a WebSocket\n"),
-        None => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+        None => nothing_else(&request),
     }
 }
 
+/// The answer to what nobody serves.
+pub fn nothing_else(request: &Request<Incoming>) -> Response<Body> {
+    match (request.uri().path(), request.method()) {
+        ("/", &Method::GET) => {
+            text(StatusCode::OK, "This is Pectin's JSON-RPC. POST a request here, or open a WebSocket.\n")
+        }
+        ("/", _) => text(StatusCode::METHOD_NOT_ALLOWED, "only POST, or a WebSocket\n"),
+        _ => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+    }
+}
+
+/// A page from elsewhere that wants to reach the user's own machine asks for that too.
+const ASKS_PRIVATE: &str = "access-control-request-private-network";
+const ALLOWS_PRIVATE: &str = "access-control-allow-private-network";
+
 /// What a browser asks before it lets a page send JSON.
-fn preflight(origin_allowed: bool) -> Response<Body> {
+fn preflight(request: &Request<Incoming>, origin_allowed: bool) -> Response<Body> {
     let mut response = text(StatusCode::NO_CONTENT, "");
     if origin_allowed {
         let headers = response.headers_mut();
@@ -107,6 +131,9 @@ fn preflight(origin_allowed: bool) -> Response<Body> {
             HeaderValue::from_static("content-type, authorization"),
         );
         headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
+        if request.headers().contains_key(ASKS_PRIVATE) {
+            headers.insert(ALLOWS_PRIVATE, HeaderValue::from_static("true"));
+        }
     }
     response
 }
@@ -122,33 +149,50 @@ fn is_json(request: &Request<Incoming>) -> bool {
     })
 }
 
-async fn call(request: Request<Incoming>, peer: SocketAddr, shared: &Arc<Shared>) -> Response<Body> {
+fn too_large(bytes_max: usize) -> Response<Body> {
+    let why = format!("request body too large, at most {bytes_max} bytes");
+    refused(StatusCode::PAYLOAD_TOO_LARGE, Error::new(error::INVALID_REQUEST, why))
+}
+
+async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared>) -> Response<Body> {
     if !is_json(&request) {
         let why = "invalid content type, only application/json is supported\n";
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
     }
     let limits = &shared.api.config.limits;
     let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
+    // Nobody waits for what would be refused when it is there.
+    if request.body().size_hint().lower() > limits.body_bytes_max as u64 {
+        return too_large(limits.body_bytes_max);
+    }
     let body = Limited::new(request.into_body(), limits.body_bytes_max).collect();
+    visit.place.wait();
     let bytes = match tokio::time::timeout(limits.idle_timeout, body).await {
         Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let why = format!("request body too large, at most {} bytes", limits.body_bytes_max);
-            return refused(StatusCode::PAYLOAD_TOO_LARGE, Error::new(error::INVALID_REQUEST, why));
-        }
+        Ok(Err(error)) if error.is::<LengthLimitError>() => return too_large(limits.body_bytes_max),
         Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n"),
     };
-    let requests = match Requests::read(&bytes, limits.batch_calls_max) {
+    visit.place.work();
+    visit.place.share().work(bytes.len(), answer_body(&bytes, &caller, visit, shared)).await
+}
+
+async fn answer_body(
+    bytes: &[u8],
+    caller: &Caller,
+    visit: &Visit<'_>,
+    shared: &Arc<Shared>,
+) -> Response<Body> {
+    let requests = match Requests::read(bytes, shared.api.config.limits.batch_calls_max) {
         Ok(requests) => requests,
         Err(error) => return refused(StatusCode::OK, error),
     };
-    if !shared.rates.allows(peer.ip(), requests.len()) {
+    if !shared.rates.allows(visit.peer.ip(), requests.len()) {
         let why = Error::new(error::LIMIT, "rate limit exceeded, slow down");
         return refused(StatusCode::TOO_MANY_REQUESTS, why);
     }
-    match requests.answer(&shared.api, &caller, &Plain).await {
-        Some(answer) => json(StatusCode::OK, answer),
-        None => json(StatusCode::OK, Vec::new()),
+    match requests.answer(&shared.api, caller, &Plain).await {
+        Some(answer) => json(StatusCode::OK, shared.answers.hold(answer)),
+        None => json(StatusCode::OK, Bytes::new()),
     }
 }

@@ -12,17 +12,25 @@
 
 mod access;
 mod batch;
+mod held;
 mod http;
+mod outgoing;
+mod patient;
+mod places;
 mod rate;
+mod share;
 mod subscriptions;
 mod websocket;
 
 pub use access::is_operator;
-pub use http::{Body, Routes, text};
+pub use http::{Body, Routes, nothing_else, text};
 
 use crate::api::Api;
+use held::Answers;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use patient::Patient;
+use places::{Place, Places};
 use rate::Rates;
 use std::{
     io,
@@ -31,8 +39,8 @@ use std::{
     time::Duration,
 };
 use tokio::{
-    net::TcpListener,
-    sync::{Semaphore, watch},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, watch},
     task::JoinHandle,
 };
 
@@ -41,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) api: Arc<Api>,
     pub(crate) routes: Option<Routes>,
     pub(crate) rates: Rates,
+    answers: Answers,
     pub(crate) stopped: watch::Receiver<bool>,
 }
 
@@ -49,8 +58,8 @@ pub struct Server {
     address: SocketAddr,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
-    open: Arc<Semaphore>,
-    connections_max: usize,
+    /// Ends when the last connection has ended.
+    open: mpsc::Receiver<()>,
 }
 
 /// How long a stopping server waits for answers that are under way.
@@ -63,12 +72,12 @@ impl Server {
     pub fn start(listener: TcpListener, api: Arc<Api>, routes: Option<Routes>) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (stop, stopped) = watch::channel(false);
-        let connections_max = api.config.limits.connections_max;
-        let open = Arc::new(Semaphore::new(connections_max));
-        let rates = Rates::new(&api.config.limits);
-        let shared = Arc::new(Shared { api, routes, rates, stopped });
-        let task = tokio::spawn(accept(listener, shared, open.clone()));
-        Ok(Self { address, stop, task, open, connections_max })
+        let (is_open, open) = mpsc::channel(1);
+        let limits = &api.config.limits;
+        let (rates, answers, places) = (Rates::new(limits), Answers::new(limits), Places::new(limits));
+        let shared = Arc::new(Shared { api, routes, rates, answers, stopped });
+        let task = tokio::spawn(accept(listener, shared, places, is_open));
+        Ok(Self { address, stop, task, open })
     }
 
     /// Where it listens.
@@ -77,15 +86,14 @@ impl Server {
     }
 
     /// Takes no more connections, closes idle ones, and lets answers that are under way finish.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         self.stop.send_replace(true);
         let _ = self.task.await;
-        let all = u32::try_from(self.connections_max).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(STOP_TIMEOUT, self.open.acquire_many(all)).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, self.open.recv()).await;
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, open: Arc<Semaphore>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>, is_open: mpsc::Sender<()>) {
     let mut stopped = shared.stopped.clone();
     loop {
         let accepted = tokio::select! {
@@ -100,14 +108,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, open: Arc<Semaphore>
                 continue;
             }
         };
-        // Beyond the limit a connection is closed at once; the client sees that it was not served.
-        let Ok(place) = open.clone().try_acquire_owned() else { continue };
+        // If nobody gives way the connection is closed at once; the client sees that it was not served.
+        let Some(place) = places.take() else { continue };
         let _ = stream.set_nodelay(true);
-        let shared = shared.clone();
+        let (shared, is_open) = (shared.clone(), is_open.clone());
         tokio::spawn(async move {
             let _counted = Counted::new(&shared.api);
-            connection(stream, peer, shared.clone()).await;
-            drop(place);
+            tokio::select! {
+                () = connection(stream, peer, shared, &place) => {}
+                () = place.left() => {}
+            }
+            drop(is_open);
         });
     }
 }
@@ -134,11 +145,12 @@ async fn until(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-async fn connection(stream: tokio::net::TcpStream, peer: SocketAddr, shared: Arc<Shared>) {
+async fn connection(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place: &Place) {
     let mut stopped = shared.stopped.clone();
-    let (upgraded, mut upgrade) = tokio::sync::mpsc::channel(1);
+    let (upgraded, mut upgrade) = mpsc::channel(1);
     let idle_timeout = shared.api.config.limits.idle_timeout;
-    let service = service_fn(|request| http::answer(request, peer, shared.clone(), upgraded.clone()));
+    let stream = Patient::new(stream, idle_timeout);
+    let service = service_fn(|request| http::answer(request, peer, place, shared.clone(), upgraded.clone()));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(idle_timeout).max_headers(64).half_close(false);
     let served = http.serve_connection(TokioIo::new(stream), service).with_upgrades();

@@ -1,5 +1,6 @@
 //! Subscriptions of one WebSocket client.
 
+use super::outgoing::Outgoing;
 use crate::{
     Error, Params,
     api::{Api, Json, LogRequest, Notices},
@@ -14,7 +15,7 @@ use serde::Serialize;
 use serde_json::json;
 use std::{collections::HashMap, sync::Arc};
 use tokio::{
-    sync::{Notify, broadcast, mpsc, oneshot},
+    sync::{Notify, broadcast, oneshot},
     task::AbortHandle,
 };
 use tokio_tungstenite::tungstenite::Message;
@@ -135,7 +136,7 @@ impl Subscriptions {
 /// Where a subscription is asked for, and where it tells; it begins with `begun`.
 pub(super) struct Place<'a> {
     pub(super) space: &'a str,
-    pub(super) outgoing: mpsc::Sender<Message>,
+    pub(super) outgoing: Outgoing,
     pub(super) begun: oneshot::Receiver<()>,
 }
 
@@ -143,7 +144,7 @@ pub(super) struct Place<'a> {
 struct Told {
     method: String,
     name: String,
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Outgoing,
     slow: Arc<Notify>,
 }
 
@@ -226,7 +227,7 @@ impl Told {
         let params = Body { subscription: &self.name, result };
         let notification = Notification { jsonrpc: "2.0", method: &self.method, params };
         let text = serde_json::to_string(&notification).map_err(drop)?;
-        self.outgoing.try_send(Message::text(text)).map_err(drop)
+        self.outgoing.try_send(Message::text(text))
     }
 }
 

@@ -1,12 +1,15 @@
 //! A WebSocket: the same calls as over HTTP, several at once, and subscriptions.
 //!
-//! A reader takes messages and starts a task for each; all write into one bounded queue, which a writer empties. A client
-//! that does not read its notifications is cut off, one that sends faster than it is answered waits.
+//! A reader takes messages and starts a task for each; all write into one queue, bounded in messages and in bytes, which a
+//! writer empties. A client that does not read its notifications is cut off, one that sends faster than it is answered
+//! waits.
 
 use super::{
     Body, Shared, access,
     batch::{Connection, Requests, write},
-    http::text,
+    http::{Visit, text},
+    outgoing::Outgoing,
+    share::Share,
     subscriptions::{Place, Subscriptions},
 };
 use crate::{
@@ -14,6 +17,7 @@ use crate::{
     api::{Caller, Json},
     error,
 };
+use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt, future::BoxFuture};
 use hyper::{
     Request, Response, StatusCode,
@@ -42,6 +46,7 @@ pub(super) struct Upgraded {
     on: OnUpgrade,
     peer: SocketAddr,
     caller: Caller,
+    share: Arc<Share>,
 }
 
 pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -64,12 +69,11 @@ fn may_connect(request: &Request<Incoming>, origin_allowed: bool) -> bool {
 
 pub(super) fn upgrade(
     mut request: Request<Incoming>,
-    peer: SocketAddr,
+    visit: &Visit<'_>,
     shared: &Shared,
     upgraded: &mpsc::Sender<Upgraded>,
-    origin_allowed: bool,
 ) -> Response<Body> {
-    if !may_connect(&request, origin_allowed) {
+    if !may_connect(&request, visit.origin_allowed) {
         return text(StatusCode::FORBIDDEN, "origin not allowed\n");
     }
     let key = request.headers().get(header::SEC_WEBSOCKET_KEY).map(|key| derive_accept_key(key.as_bytes()));
@@ -78,9 +82,15 @@ pub(super) fn upgrade(
     let (Some(accept), Some(b"13")) = (accept, version) else {
         return text(StatusCode::BAD_REQUEST, "not a WebSocket handshake of version 13\n");
     };
+    if !visit.place.become_websocket() {
+        return text(StatusCode::TOO_MANY_REQUESTS, "too many WebSockets, try again later\n");
+    }
     let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
     let on = hyper::upgrade::on(&mut request);
-    if upgraded.try_send(Upgraded { on, peer, caller }).is_err() {
+    if upgraded
+        .try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() })
+        .is_err()
+    {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -97,7 +107,7 @@ pub(super) struct Client {
     shared: Arc<Shared>,
     peer: SocketAddr,
     caller: Caller,
-    outgoing: mpsc::Sender<Message>,
+    outgoing: Outgoing,
     subscriptions: Subscriptions,
 }
 
@@ -131,7 +141,7 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, caller } = upgraded;
+    let Upgraded { on, peer, caller, share } = upgraded;
     let Ok(io) = on.await else { return };
     let limits = &shared.api.config.limits;
     let config = WebSocketConfig::default()
@@ -140,19 +150,23 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
         .read_buffer_size(16 * 1024);
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
     let (mut sink, mut stream) = socket.split();
-    let (outgoing, mut queue) = mpsc::channel::<Message>(limits.outgoing_messages_max);
+    let (outgoing, mut queue) = Outgoing::new(limits);
     let idle = limits.idle_timeout;
     let subscriptions = Subscriptions::new(limits.subscriptions_max);
     let mut stopped = shared.stopped.clone();
     let client = Arc::new(Client { shared, peer, caller, outgoing, subscriptions });
     let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
+    let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
+    let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
     let write = async {
         loop {
-            let message = match tokio::time::timeout(idle / 2, queue.recv()).await {
-                Ok(Some(message)) => message,
+            // What is being sent counts as long as it is.
+            let (message, _part) = match tokio::time::timeout(idle / 2, queue.recv()).await {
+                Ok(Some(waiting)) => (waiting.message, Some(waiting.part)),
                 Ok(None) => break,
-                Err(_) => Message::Ping(Default::default()),
+                Err(_) => (Message::Ping(Default::default()), None),
             };
+            let _held = message.clone();
             match tokio::time::timeout(idle, sink.send(message)).await {
                 Ok(Ok(())) => {}
                 _ => break,
@@ -162,17 +176,19 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
     };
     let read = async {
         while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
-            let text = match message {
+            let text: Bytes = match message {
                 Message::Text(text) => text.into(),
                 Message::Binary(bytes) => bytes,
                 Message::Close(_) => break,
                 _ => continue,
             };
+            let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
             let Ok(turn) = at_once.clone().acquire_owned().await else { break };
-            let client = client.clone();
+            let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
+            let (client, share) = (client.clone(), share.clone());
             tokio::spawn(async move {
-                client.answer(&text).await;
-                drop(turn);
+                share.work(text.len(), client.answer(&text)).await;
+                drop((turn, part));
             });
         }
     };
@@ -201,8 +217,9 @@ impl Client {
             }
             Ok(requests) => requests.answer(api, &self.caller, &message).await,
         };
+        let answer = answer.map(|answer| self.shared.answers.hold(answer));
         if let Some(answer) = answer.and_then(|answer| Utf8Bytes::try_from(answer).ok()) {
-            let _ = self.outgoing.send(Message::Text(answer)).await;
+            self.outgoing.send(Message::Text(answer)).await;
         }
         for begin in message.begin.into_inner() {
             let _ = begin.send(());

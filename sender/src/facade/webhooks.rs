@@ -5,6 +5,7 @@ use crate::{
     endpoint::{Endpoint, ROTATION_MS, Secret},
     model::{Commit, Delivery, Event},
     store::Outcome,
+    webhook::signature,
     worker::Message,
 };
 use alloy_primitives::hex;
@@ -148,19 +149,6 @@ fn view(delivery: &Delivery) -> DeliveryView {
     }
 }
 
-/// A secret as Standard Webhooks writes it.
 fn fresh_secret() -> Result<Secret, Error> {
-    let mut bytes = [0; 24];
-    getrandom::fill(&mut bytes).map_err(|why| Error::Invalid(format!("no random bytes: {why}")))?;
-    Ok(Secret::new(format!("whsec_{}", base64(&bytes))))
-}
-
-/// Base64 of whole groups of three bytes, which need no padding.
-fn base64(bytes: &[u8; 24]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let letters = bytes.chunks_exact(3).flat_map(|group| {
-        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
-        [18, 12, 6, 0].map(|shift| char::from(LETTERS[(bits >> shift & 63) as usize]))
-    });
-    letters.collect()
+    signature::fresh_secret().map_err(|why| Error::Invalid(format!("no random bytes: {why}")))
 }

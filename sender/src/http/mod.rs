@@ -13,7 +13,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use rules::{BadNetwork, Network, Rules};
+pub use rules::{BadCertificates, BadNetwork, Network, Rules};
 
 use bytes::Bytes;
 use connect::Connector;

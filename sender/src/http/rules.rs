@@ -1,7 +1,10 @@
 //! Where the client may go.
 
 use core::{fmt, str::FromStr};
-use rustls::{RootCertStore, pki_types::CertificateDer};
+use rustls::{
+    RootCertStore,
+    pki_types::{CertificateDer, pem::PemObject},
+};
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     time::Duration,
@@ -51,12 +54,29 @@ impl Rules {
         Ok(self)
     }
 
+    /// The same rules, and certificates that those of a PEM file have signed are believed too.
+    pub fn trusting_pem(self, pem: &[u8]) -> Result<Self, BadCertificates> {
+        let mut rules = self;
+        let mut found = 0;
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|_| BadCertificates)?;
+            rules = rules.trusting(certificate).map_err(|_| BadCertificates)?;
+            found += 1;
+        }
+        if found == 0 { Err(BadCertificates) } else { Ok(rules) }
+    }
+
     /// Whether a connection may go there.
     pub fn allow(&self, address: IpAddr) -> bool {
         let address = plain(address);
         is_public(address) || self.allowed.iter().any(|network| network.contains(address))
     }
 }
+
+/// A file that holds no certificates, or one that is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("it holds no certificates in PEM form that could sign others")]
+pub struct BadCertificates;
 
 /// Addresses with a common beginning, written as `10.0.0.0/8`, or one address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -212,6 +232,17 @@ mod tests {
         ] {
             assert!(!rules.allow(address.parse().unwrap()), "{address}");
             assert!(Rules::anywhere().allow(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_not_trusted() {
+        for wrong in ["", "text", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+            assert_eq!(
+                Rules::public().trusting_pem(wrong.as_bytes()).err(),
+                Some(BadCertificates),
+                "{wrong}"
+            );
         }
     }
 

@@ -4,8 +4,11 @@
 
 mod blocks;
 mod browser;
+mod cli;
+mod clients;
 mod crash;
 mod devnet;
+mod fuzz;
 mod network;
 mod node;
 mod observe;
@@ -18,3 +21,4 @@ mod sim;
 mod store;
 mod traces;
 mod vectors;
+mod wallet;

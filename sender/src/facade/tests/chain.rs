@@ -167,7 +167,10 @@ impl Target for Chain {
     }
 
     fn send(&self, bytes: Bytes) -> Asked<'_, Answer> {
-        let (gone, mute) = (self.state().gone, self.state().mute);
+        let (gone, mute) = {
+            let state = self.state();
+            (state.gone, state.mute)
+        };
         if gone {
             return ready(Answer::Disconnected);
         }

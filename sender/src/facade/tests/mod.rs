@@ -48,7 +48,13 @@ impl World {
             store: store.clone(),
             keys: keys.clone(),
             targets: vec![chain.clone()],
-            config: Config { backoff_ms: 20, sweep_ms: 50, gap_grace_ms: 200, ..Config::default() },
+            config: Config {
+                backoff_ms: 20,
+                sweep_ms: 50,
+                gap_grace_ms: 200,
+                replacement_interval_ms: 50,
+                ..Config::default()
+            },
             holder: "test".into(),
             deliveries: None,
         };

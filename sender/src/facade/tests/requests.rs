@@ -3,8 +3,8 @@
 use super::{CHAIN, World, receiver, submission};
 use crate::{
     Error,
-    facade::{AttemptStatus, Cancelling, Filter, From, Kind, StateName},
-    model::{AcceptError, AccountId, Failure, Held, State},
+    facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, StateName, Transaction},
+    model::{AcceptError, AccountId, Failure, Held, OperationError, State},
 };
 use alloy_primitives::{Address, B256, U256};
 
@@ -137,12 +137,47 @@ async fn cancelling_ends_what_was_not_sent_and_competes_with_what_was() {
     assert_eq!(world.sender.cancel(&"sent".parse().unwrap()).await.unwrap(), Cancelling::Cancelling);
     world.chain.set(|chain| chain.waits = false);
     let done = world.until("sent", State::is_terminal).await;
-    assert!(matches!(done.request.state, State::Confirmed { .. }), "{done:?}");
-    assert_eq!(world.sender.cancel(&"sent".parse().unwrap()).await.unwrap(), Cancelling::TooLate);
+    // Whoever wins, it is one end, and the chain agrees with it.
+    let cancelled = done.request.state == State::Cancelled;
+    assert_eq!(world.chain.received(receiver("sent")), usize::from(!cancelled));
+    let late = if cancelled { Cancelling::Cancelled } else { Cancelling::TooLate };
+    assert_eq!(world.sender.cancel(&"sent".parse().unwrap()).await.unwrap(), late);
     assert_eq!(world.story("early").await, ["Accepted", "Cancelled"]);
     assert_eq!(world.chain.received(receiver("early")), 0);
     let unknown = world.sender.cancel(&"nothing".parse().unwrap()).await.unwrap_err();
     assert_eq!(unknown.kind(), Kind::NotFound);
+}
+
+#[tokio::test]
+async fn a_replacement_is_an_attempt_and_every_attempts_hash_finds_the_one_that_was_mined() {
+    let mut world = World::new(1).await;
+    world.chain.set(|chain| chain.waits = true);
+    world.send("slow", world.account(0), 1).await;
+    world.until("slow", |state| matches!(state, State::Submitted { .. })).await;
+    let id = "slow".parse().unwrap();
+    let mut tried = world.sender.replace(&id, None).await;
+    while matches!(tried, Err(Error::Operation(OperationError::TooSoon(_)))) {
+        tokio::task::yield_now().await;
+        tried = world.sender.replace(&id, None).await;
+    }
+    assert_eq!(tried.unwrap(), Done::Done);
+    let both = |transaction: &Transaction| transaction.attempts.len() == 2;
+    while !both(&world.sender.get(&id).await.unwrap()) {
+        tokio::task::yield_now().await;
+    }
+    world.chain.set(|chain| chain.waits = false);
+    let done = world.confirmed("slow").await;
+    let hashes: Vec<B256> = done.attempts.iter().map(|attempt| attempt.hash).collect();
+    let statuses: Vec<AttemptStatus> = done.attempts.iter().map(|attempt| attempt.status).collect();
+    assert!(statuses.contains(&AttemptStatus::Mined) && statuses.contains(&AttemptStatus::Dropped));
+    for hash in hashes {
+        let found = world.sender.by_hash(hash).await.unwrap().unwrap();
+        assert_eq!(found.hash(), done.hash());
+    }
+    assert!(done.attempts[1].fees.may_replace(&done.attempts[0].fees));
+    assert_eq!(world.chain.received(receiver("slow")), 1);
+    let ended = world.sender.replace(&id, None).await.unwrap_err();
+    assert!(matches!(ended, Error::Operation(OperationError::NotInFlight)), "{ended}");
 }
 
 #[tokio::test]

@@ -100,9 +100,9 @@ fn a_node_that_cannot_open_its_keys_does_not_start() {
     let (code, said) = start(&["--sender-password-file", &files.path("password")]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("bad.json") && said.contains("not a keystore"), "{said}");
-    let (code, said) =
-        start(&["--sender-keystore", "/nowhere", "--sender-web3signer", "http://127.0.0.1:1/hunter2"]);
+    let (code, said) = run(&["dev", "--http-port", "0", "--sender-web3signer", "http://127.0.0.1:1/hunter2"]);
     assert_eq!(code, 2, "{said}");
+    assert!(said.contains("the remote signer"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
 }
 

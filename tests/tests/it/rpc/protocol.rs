@@ -3,6 +3,10 @@
 use super::{world, world_with};
 use rpc::{Config, Limits, Rate};
 use serde_json::{Value, json};
+use std::{
+    io::{Read, Write},
+    time::Duration,
+};
 use tests::{http::Answer, rpc_world::World};
 
 fn body(answer: &Answer) -> Value {
@@ -125,7 +129,8 @@ fn each_client_has_its_rate() {
 
 #[test]
 fn connections_are_limited_and_come_free_again() {
-    let limits = Limits { connections_max: 2, ..Limits::default() };
+    let never = Duration::from_secs(3600);
+    let limits = Limits { connections_max: 2, give_way_after: never, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     let (mut a, mut b) = (world.client(), world.client());
@@ -135,6 +140,53 @@ fn connections_are_limited_and_come_free_again() {
     // Its place is free as soon as the server has seen it close.
     while world.client().post(call).is_err() {}
     assert_eq!(b.post(call).unwrap().status, 200);
+}
+
+/// Clients that connected and sent nothing, or half a request, kept everybody else out for a minute.
+#[test]
+fn who_lets_the_node_wait_gives_way_to_who_comes() {
+    let limits = Limits { connections_max: 2, give_way_after: Duration::ZERO, ..Limits::default() };
+    let world = world_with(Config { limits, ..Config::default() });
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+    let mut silent = std::net::TcpStream::connect(world.url.trim_start_matches("http://")).unwrap();
+    silent.write_all(b"POST / HTTP/1.1\r\nhost: ").unwrap();
+    let mut kept = vec![];
+    for _ in 0..10 {
+        let mut client = world.client();
+        assert_eq!(client.post(call).unwrap().status, 200);
+        kept.push(client);
+    }
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0, "it had to leave");
+}
+
+/// WebSockets are silent for good reason and never give way, so they must not take all places.
+#[test]
+fn websockets_leave_places_for_others() {
+    let limits = Limits { connections_max: 3, websockets_max: 2, ..Limits::default() };
+    let world = world_with(Config { limits, ..Config::default() });
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let mut clients = [world.client(), world.client(), world.client()];
+    let statuses = clients.each_mut().map(|client| client.request("GET", "/", &headers, b"").unwrap().status);
+    assert_eq!(statuses, [101, 101, 429]);
+    let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+    assert_eq!(clients[2].post(call).unwrap().status, 200, "the place is still good for requests");
+}
+
+/// A body that is too large by its own account is refused before it has come.
+#[test]
+fn promises_of_too_much_are_refused_at_once() {
+    let world = world();
+    let mut client = std::net::TcpStream::connect(world.url.trim_start_matches("http://")).unwrap();
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99999999\r\n\r\n";
+    client.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
 }
 
 #[test]

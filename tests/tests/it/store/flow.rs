@@ -83,8 +83,9 @@ impl Model {
     fn compare_queue(&self, recovered: &store::Recovered) {
         let config = || queue::Config::new(&Params::TINY, 6000);
         let clock = || SlotClock::common_era(&Params::TINY);
-        let all = Queue::replay(config(), clock(), genesis().id(), self.records.iter().cloned());
-        let kept = Queue::replay(config(), clock(), recovered.finalized, recovered.records.iter().cloned());
+        let all = Queue::replay(config(), clock(), genesis().id(), self.records.iter().cloned()).unwrap();
+        let kept =
+            Queue::replay(config(), clock(), recovered.finalized, recovered.records.iter().cloned()).unwrap();
         assert_eq!(kept.journal_state(), all.journal_state());
         assert!(recovered.records.len() <= 12, "{} records", recovered.records.len());
     }

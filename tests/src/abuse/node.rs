@@ -1,0 +1,107 @@
+//! The node under abuse, with something in it to ask for.
+
+use crate::{
+    blocks::{Call, Wallet},
+    http::Client,
+    process::{Pectin, call},
+};
+use alloy_primitives::{Address, address};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+
+/// Emits 500 logs when it is called.
+const LOGS: Address = address!("00000000000000000000000000000000000a0001");
+const LOGS_CODE: &str = "0x6101f45b600160006000a1600190038060035700";
+/// Never ends by itself.
+pub(super) const SPIN: Address = address!("00000000000000000000000000000000000a0002");
+const SPIN_CODE: &str = "0x5b600056";
+/// Calls that emit logs: together nearly as many as one answer may have.
+const LOG_CALLS: u64 = 36;
+
+/// What abusers need to know.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    /// A transaction that takes its time to be traced.
+    pub(super) transaction: Value,
+    /// Transactions that nobody has sent yet, of one sender, in order.
+    pub(super) unsent: Vec<String>,
+}
+
+/// A node that runs until it is stopped.
+pub(super) struct Node {
+    pectin: Pectin,
+    pub(super) address: SocketAddr,
+    pub(super) target: Target,
+}
+
+fn genesis() -> Value {
+    let balance =
+        |wallet: Wallet| (wallet.address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" }));
+    let mut alloc = (0..4).map(|n| balance(Wallet::new(n))).collect::<serde_json::Map<_, _>>();
+    alloc.insert(LOGS.to_string(), json!({ "balance": "0x0", "code": LOGS_CODE }));
+    alloc.insert(SPIN.to_string(), json!({ "balance": "0x0", "code": SPIN_CODE }));
+    json!({ "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc })
+}
+
+impl Node {
+    /// Starts it, and lets it make blocks with many logs.
+    pub(super) fn start() -> Result<Self, String> {
+        let file = tempfile::NamedTempFile::new().map_err(|why| why.to_string())?;
+        std::fs::write(file.path(), genesis().to_string()).map_err(|why| why.to_string())?;
+        let path = file.path().display().to_string();
+        let arguments = ["dev", "--http-port", "0", "--slot-ms", "1000", "--genesis", &path];
+        let mut pectin = Pectin::start(arguments).map_err(|why| why.to_string())?;
+        let line = pectin.wait_for("RPC ")?;
+        pectin.wait_for("ready in")?;
+        let url = line.split_whitespace().nth(1).unwrap_or_default();
+        let address = url.trim_start_matches("http://").parse().map_err(|why| format!("{url}: {why}"))?;
+        let mut client = Client::connect(url).map_err(|why| why.to_string())?;
+        let wallet = Wallet::new(1);
+        let mut transaction = Value::Null;
+        for nonce in 0..LOG_CALLS {
+            let tx = wallet.eip1559(Call { gas_limit: 1_000_000, ..Call::to(LOGS, nonce) });
+            transaction = call(&mut client, "eth_sendRawTransaction", &json!([tx.encoded()]))?;
+        }
+        while call(&mut client, "eth_getTransactionReceipt", &json!([transaction]))?.is_null() {
+            pectin.wait_for("Queue: Sealed")?;
+        }
+        let other = Wallet::new(2);
+        let unsent = (0..4_000).map(|nonce| other.eip1559(Call::transfer(wallet.address(), nonce, 1)));
+        let unsent = unsent.map(|tx| tx.encoded().to_string()).collect();
+        Ok(Self { pectin, address, target: Target { transaction, unsent } })
+    }
+
+    fn status(&self, field: &str) -> Result<u64, String> {
+        let path = format!("/proc/{}/status", self.pectin.id());
+        let text = std::fs::read_to_string(path).map_err(|why| format!("the node has ended: {why}"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.ok_or_else(|| format!("{field} cannot be read"))
+    }
+
+    /// The memory that it has now.
+    pub(super) fn resident_kib(&self) -> Result<u64, String> {
+        self.status("VmRSS")
+    }
+
+    /// The most memory that it ever had.
+    pub(super) fn peak_kib(&self) -> Result<u64, String> {
+        self.status("VmHWM")
+    }
+
+    /// Stops it; says how often it panicked, and how often it blamed itself for an answer.
+    pub(super) fn stop(&mut self) -> Result<(usize, usize), String> {
+        self.pectin.terminate();
+        let ended = self.pectin.wait().map_err(|why| why.to_string())?;
+        let count = |text: &str| self.pectin.log.iter().filter(|line| line.contains(text)).count();
+        for line in
+            self.pectin.log.iter().filter(|line| line.contains("panicked") || line.contains("a call failed"))
+        {
+            println!("{line}");
+        }
+        match ended.success() {
+            true => Ok((count("panicked"), count("a call failed"))),
+            false => Err(format!("the node ended with {ended}")),
+        }
+    }
+}
