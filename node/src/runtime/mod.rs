@@ -315,10 +315,10 @@ impl Node {
         let api = Api::new(config.rpc.clone(), sources(extensions));
         let web = Web::start(web::Sources {
             feed: feed.clone(),
-            index: index.clone(),
+            index,
             api: api.clone(),
             observer,
-            store: store.clone(),
+            store,
             writer: health,
             clock,
             facts: facts(&config),
