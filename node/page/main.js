@@ -32,7 +32,6 @@ function draw(changed, message) {
   if (has(changed, "pool", "refused", "node")) pool.draw();
   if (has(changed, "sizes", "node")) sizes.draw();
   if (has(changed, "faults")) faults.draw();
-  if (message.whole || has(changed, "accounts")) accounts.draw();
   if (message.lines.length || message.whole) log.draw(Boolean(message.whole));
   attribute(document.querySelector("main"), "data-ready", true);
   if (moved || has(changed, "heads", "pool")) detail.refresh();
@@ -54,5 +53,5 @@ live.watchLink((state) => {
   attribute($("link"), "data-state", state);
   text($("link"), LINKS[state]);
 });
-accounts.start();
 live.start();
+accounts.start();

@@ -2,7 +2,8 @@
 
 use super::{Observer, process::Process, table::OUTCOMES, text::Text};
 use crate::observe::counters::STAGES;
-use rpc::Snapshot;
+use ::sender::stats::{BUCKETS_MS, Gauges, Times};
+use rpc::{Buckets, Snapshot};
 use types::Time;
 
 /// What a scrape is made of, besides what was counted.
@@ -14,6 +15,8 @@ pub struct Scraped<'a> {
     pub snapshot: &'a Snapshot,
     /// What RPC counted.
     pub rpc: &'a rpc::Stats,
+    /// What the sender counted; nothing if there is none.
+    pub sender: &'a ::sender::stats::Snapshot,
     /// What the store has done.
     pub store: store::Stats,
     /// Limits, to compare with.
@@ -55,6 +58,7 @@ pub fn scrape(scraped: &Scraped<'_>) -> String {
     queue(&mut text, scraped);
     store(&mut text, scraped);
     rpc(&mut text, scraped);
+    sender(&mut text, scraped.sender);
     text.text
 }
 
@@ -160,4 +164,48 @@ fn rpc(text: &mut Text, scraped: &Scraped<'_>) {
     text.labelled("pectin_rpc_requests_total", &outcomes);
     let seconds = methods.iter().map(|(method, stats)| (Some(("method", *method)), stats.seconds()));
     text.histograms("pectin_rpc_request_seconds", seconds);
+}
+
+/// The bounds of the sender's histograms, in seconds.
+const SENDER_SECONDS: [f64; BUCKETS_MS.len()] = {
+    let mut bounds = [0.0; BUCKETS_MS.len()];
+    let mut place = 0;
+    while place < bounds.len() {
+        bounds[place] = BUCKETS_MS[place] as f64 / 1000.0;
+        place += 1;
+    }
+    bounds
+};
+
+fn buckets(times: &Times) -> Buckets {
+    let mut sum = 0;
+    let up_to = (0..=BUCKETS_MS.len()).map(|place| {
+        sum += times.buckets.get(place).copied().unwrap_or(0);
+        sum
+    });
+    let up_to = up_to.collect();
+    Buckets { bounds: &SENDER_SECONDS, up_to, count: times.count(), sum: times.sum_ms as f64 / 1000.0 }
+}
+
+fn sender(text: &mut Text, sender: &::sender::stats::Snapshot) {
+    let sum = |read: fn(&Gauges) -> usize| sender.accounts.values().map(read).sum::<usize>();
+    let accounts = [
+        ("all", sender.accounts.len()),
+        ("degraded", sum(|gauges| usize::from(gauges.degraded))),
+        ("stuck", sum(|gauges| usize::from(gauges.stuck))),
+    ];
+    text.each("pectin_sender_accounts", "state", accounts);
+    let requests = [
+        ("waiting", sum(|gauges| gauges.queue)),
+        ("held", sum(|gauges| gauges.held)),
+        ("bound", sum(|gauges| gauges.borrowed)),
+        ("submitted", sum(|gauges| gauges.submitted)),
+    ];
+    text.each("pectin_sender_requests", "state", requests);
+    let nonces = [("leased", sum(|gauges| gauges.leased)), ("free", sum(|gauges| gauges.free))];
+    text.each("pectin_sender_nonces", "state", nonces);
+    let events = sender.totals.all();
+    text.each("pectin_sender_events_total", "event", events.iter().map(|(name, _, count)| (*name, *count)));
+    text.histograms("pectin_sender_sent_seconds", [(None, buckets(&sender.queued_to_sent))]);
+    text.histograms("pectin_sender_mined_seconds", [(None, buckets(&sender.queued_to_mined))]);
 }

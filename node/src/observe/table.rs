@@ -113,6 +113,14 @@ metrics! {
         Counter "pectin_rpc_requests_total" "1" ["method", "outcome"] "Calls that were answered, by method and whether the answer was a result or an error."
         Histogram "pectin_rpc_request_seconds" "seconds" ["method"] "How long calls took; for subscriptions see the connections."
     }
+    "Sender" {
+        Gauge "pectin_sender_accounts" "accounts" ["state"] "Managed accounts that are run here: all of them, those that cannot see their chain or sign, those whose next transaction waits for long."
+        Gauge "pectin_sender_requests" "requests" ["state"] "Requests that are not in a block: waiting for a nonce, held for a reason of their own, bound to a nonce, submitted to a node."
+        Gauge "pectin_sender_nonces" "nonces" ["state"] "Nonces of managed accounts that are on loan, or free below the next one (gaps)."
+        Counter "pectin_sender_events_total" "1" ["event"] "What the sender did since the start."
+        Histogram "pectin_sender_sent_seconds" "seconds" [] "From the acceptance of a request until a node had its transaction."
+        Histogram "pectin_sender_mined_seconds" "seconds" [] "From the acceptance of a request until its transaction was in a block."
+    }
 }
 
 /// The name of the labels' outcome of a call.

@@ -299,7 +299,7 @@ impl Node {
             extensions,
         };
         let mut extensions = vec![methods];
-        let (mut running, mut rest) = (None, None);
+        let (mut running, mut rest, mut shown) = (None, None, None);
         if let Some(managed) = managed {
             let (slots, open) = (managed.model.pool_slots, managed.open);
             let own = Api::new(config.rpc.clone(), sources(vec![]));
@@ -309,6 +309,7 @@ impl Node {
             extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
             extensions.push(Arc::new(Push { sender: sender.clone(), open }));
             rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
+            shown = Some(web::Managed { sender: sender.clone(), open, rpc: config.rpc.clone() });
             running = Some(sender);
         }
         let api = Api::new(config.rpc.clone(), sources(extensions));
@@ -323,6 +324,7 @@ impl Node {
             facts: facts(&config),
             limits: page_limits(started),
             devnet: config.devnet.clone(),
+            managed: shown,
         });
         let pages = web.routes();
         let routes = match rest {

@@ -33,7 +33,7 @@ const FRAMES_KEPT: usize = 16;
 /// The newest picture.
 #[derive(Default)]
 struct Painted {
-    parts: BTreeMap<String, String>,
+    parts: BTreeMap<String, Value>,
     /// The last line that was sent.
     line: u64,
 }
@@ -100,7 +100,7 @@ impl Web {
         let parts = picture::parts(&self.sources, self.live.viewers());
         let mut painted = self.live.painted.lock();
         let changed = parts.iter().filter(|(name, part)| painted.parts.get(*name) != Some(part));
-        let set = changed.map(|(name, part)| (name.clone(), raw(part))).collect::<serde_json::Map<_, _>>();
+        let set = changed.map(|(name, part)| (name.clone(), part.clone())).collect::<serde_json::Map<_, _>>();
         let gone =
             painted.parts.keys().filter(|name| !parts.contains_key(*name)).cloned().collect::<Vec<_>>();
         let lines = self.sources.observer.lines_after(painted.line);
@@ -120,18 +120,13 @@ impl Web {
     fn whole(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
         self.paint();
         let painted = self.live.painted.lock();
-        let set = painted.parts.iter().map(|(name, part)| (name.clone(), raw(part)));
-        let set = set.collect::<serde_json::Map<_, _>>();
         let lines = self.sources.observer.lines_after(0);
         let lines = lines.iter().filter(|line| line.number <= painted.line).map(picture::line);
         let at = self.sources.clock.now().as_millis();
-        let whole = json!({ "at": at, "whole": true, "set": set, "lines": lines.collect::<Vec<_>>() });
+        let whole =
+            json!({ "at": at, "whole": true, "set": painted.parts, "lines": lines.collect::<Vec<_>>() });
         (event(&whole), self.live.frames.subscribe())
     }
-}
-
-fn raw(part: &str) -> Value {
-    serde_json::from_str(part).unwrap_or(Value::Null)
 }
 
 /// Somebody who watches, until the connection is gone.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `/`, `/tx/HASH`, `/bundle/NUMBER` | the page; what it shows first follows from its address |
 //! | `/page/..` | its parts |
+//! | `/page/accounts` | managed accounts; with the operator's token, except in development |
 //! | `/page/live` | server-sent events: a whole picture first, then what changed |
 //! | `/metrics` | Prometheus |
 //! | `/healthz`, `/readyz` | is it up; does it do its work, or why not (503) |
@@ -13,6 +14,7 @@
 //! The Host of a request was checked before it comes here, and connections are limited, as for JSON-RPC. Everything but
 //! the faults can only be read. The page needs nothing from elsewhere, and its policy forbids it to fetch anything.
 
+mod accounts;
 mod assets;
 mod faults;
 mod health;
@@ -23,6 +25,7 @@ use crate::{
     observe::{self, Limits, Observer, Scraped},
     runtime::{WallClock, WriterHealth},
 };
+pub(crate) use accounts::Managed;
 use bytes::Bytes;
 use devnet::Devnet;
 use futures_util::FutureExt;
@@ -53,6 +56,8 @@ pub(crate) struct Sources {
     pub(crate) limits: Limits,
     /// The validators, if they are ours to disturb.
     pub(crate) devnet: Option<Arc<Devnet>>,
+    /// Managed accounts, if there are some.
+    pub(crate) managed: Option<Managed>,
 }
 
 /// See the [module](self).
@@ -92,7 +97,7 @@ impl Web {
         }
         let is_known = assets::is_page(&path)
             || assets::find(&path).is_some()
-            || ["/page/live", "/metrics", "/healthz", "/readyz"].contains(&path.as_str());
+            || ["/page/live", "/page/accounts", "/metrics", "/healthz", "/readyz"].contains(&path.as_str());
         match (is_known, request.method()) {
             (false, _) => plain(StatusCode::NOT_FOUND, "there is nothing here\n"),
             (true, &Method::GET | &Method::HEAD) => self.get(&path, &request),
@@ -103,6 +108,10 @@ impl Web {
     fn get(self: &Arc<Self>, path: &str, request: &Request<Incoming>) -> Response<Body> {
         match path {
             "/page/live" => live::join(self),
+            "/page/accounts" => {
+                let Sources { feed, managed, .. } = &self.sources;
+                accounts::answer(managed.as_ref(), &feed.snapshot(), request.headers())
+            }
             "/metrics" => self.metrics(),
             "/healthz" => {
                 json_answer(StatusCode::OK, &json!({ "status": "up", "version": crate::cli::VERSION }))
@@ -123,12 +132,14 @@ impl Web {
     }
 
     fn metrics(&self) -> Response<Body> {
-        let Sources { feed, api, observer, store, writer, clock, limits, .. } = &self.sources;
+        let Sources { feed, api, observer, store, writer, clock, limits, managed, .. } = &self.sources;
+        let sender = managed.as_ref().map(|managed| managed.sender.stats()).unwrap_or_default();
         let text = observe::scrape(&Scraped {
             observer,
             snapshot: &feed.snapshot(),
             rpc: api.stats(),
             store: store.stats(),
+            sender: &sender,
             limits: *limits,
             ready: self.not_ready().is_empty(),
             writable: writer.trouble().is_none(),

@@ -14,15 +14,15 @@ const FINISHED: usize = 24;
 const SIZES: usize = 40;
 
 /// All parts: `node`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `faults`, and one for each bundle.
-pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, String> {
+pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
     let snapshot = sources.feed.snapshot();
     let now = sources.clock.now();
     let mut parts = BTreeMap::new();
-    let mut put = |name: &str, value: Value| drop(parts.insert(name.to_owned(), value.to_string()));
+    let mut put = |name: &str, value: Value| drop(parts.insert(name.to_owned(), value));
     let mut node = sources.facts.clone();
     node["build"] = json!(*assets::BUILD);
     put("node", node);
-    put("heads", heads(&snapshot, sources.writer.trouble(), viewers));
+    put("heads", heads(&snapshot, sources.writer.trouble().as_deref(), viewers));
     put("pool", pool(&snapshot));
     let refused = sources.api.stats().refused().into_iter().filter(|(_, count)| *count > 0);
     put("refused", json!(refused.collect::<BTreeMap<_, _>>()));
@@ -52,7 +52,7 @@ fn id(block: BlockId) -> Value {
     json!({ "number": block.number, "hash": block.hash })
 }
 
-fn heads(snapshot: &Snapshot, trouble: Option<String>, viewers: usize) -> Value {
+fn heads(snapshot: &Snapshot, trouble: Option<&str>, viewers: usize) -> Value {
     let health = &snapshot.health;
     let open = snapshot.pending.as_ref();
     json!({

@@ -16,9 +16,10 @@ use tests::{
 };
 
 /// Our files for it, by name.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("package.json", include_str!("../../../browser/package.json")),
     ("page.mjs", include_str!("../../../browser/page.mjs")),
+    ("accounts.mjs", include_str!("../../../browser/accounts.mjs")),
     ("lanes.mjs", include_str!("../../../browser/lanes.mjs")),
     ("rebuild.mjs", include_str!("../../../browser/rebuild.mjs")),
     ("release.mjs", include_str!("../../../browser/release.mjs")),
@@ -27,6 +28,8 @@ const FILES: [(&str, &str); 8] = [
     ("screenshots.mjs", include_str!("../../../browser/screenshots.mjs")),
 ];
 const CHROMIUM: &str = "/usr/bin/chromium";
+/// Stands for the file with the genesis.
+const GENESIS: &str = "GENESIS";
 const SENDERS: u64 = 8;
 const TRANSACTIONS_EACH: u64 = 64;
 
@@ -82,10 +85,11 @@ impl Node {
         });
         fs::write(path("genesis.json"), genesis.to_string()).unwrap();
         fs::write(path("transactions.json"), serde_json::to_string(&signed()).unwrap()).unwrap();
-        let common = ["dev", "--genesis", &path("genesis.json")].map(str::to_owned);
-        let data = ["--data-dir".to_owned(), path("data")];
-        let more = arguments.iter().map(|&argument| argument.to_owned());
-        let arguments = common.into_iter().chain(data).chain(more).collect::<Vec<_>>();
+        let genesis =
+            |argument: &str| if argument == GENESIS { path("genesis.json") } else { argument.to_owned() };
+        let common = ["dev".to_owned(), "--data-dir".to_owned(), path("data")];
+        let more = arguments.iter().map(|&argument| genesis(argument));
+        let arguments = common.into_iter().chain(more).collect::<Vec<_>>();
         let (pectin, url) = run(&arguments, "0");
         Self { pectin, url, directory, arguments }
     }
@@ -146,27 +150,32 @@ fn scenario(name: &str, arguments: &[&str], screenshots: Option<&Path>) {
 
 #[test]
 fn a_transaction_goes_through_all_lanes_and_the_page_is_usable_by_everybody() {
-    scenario("lanes", &["--slot-ms", "1000"], None);
+    scenario("lanes", &["--genesis", GENESIS, "--slot-ms", "1000"], None);
 }
 
 #[test]
 fn a_timeout_and_a_rebuild_are_explained() {
-    scenario("rebuild", &["--slot-ms", "1000", "--retries-max", "50"], None);
+    scenario("rebuild", &["--genesis", GENESIS, "--slot-ms", "1000", "--retries-max", "50"], None);
 }
 
 #[test]
 fn a_release_is_shown_and_nothing_is_lost() {
-    scenario("release", &["--slot-ms", "1000", "--retries-max", "1"], None);
+    scenario("release", &["--genesis", GENESIS, "--slot-ms", "1000", "--retries-max", "1"], None);
 }
 
 #[test]
 fn the_page_survives_a_restart_of_the_node() {
-    scenario("restart", &["--slot-ms", "1000"], None);
+    scenario("restart", &["--genesis", GENESIS, "--slot-ms", "1000"], None);
+}
+
+#[test]
+fn managed_accounts_are_shown_with_what_they_do() {
+    scenario("accounts", &["--slot-ms", "1000"], None);
 }
 
 #[test]
 fn chaos_on_demand_heals() {
-    scenario("chaos", &["--slot-ms", "1000", "--retries-max", "50"], None);
+    scenario("chaos", &["--genesis", GENESIS, "--slot-ms", "1000", "--retries-max", "50"], None);
 }
 
 /// Makes the pictures of the documentation: `just screenshots`.
@@ -175,5 +184,5 @@ fn chaos_on_demand_heals() {
 fn screenshots() {
     let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/screenshots"));
     fs::create_dir_all(path).unwrap();
-    scenario("screenshots", &["--slot-ms", "3000"], Some(path));
+    scenario("screenshots", &["--genesis", GENESIS, "--slot-ms", "3000"], Some(path));
 }
