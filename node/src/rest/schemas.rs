@@ -422,6 +422,8 @@ fn groups() -> Schemas {
     let mut group = fields(false);
     let top_ups = json!({ "type": "object", "additionalProperties": { "type": "integer" }, "description": "How often each account was topped up." });
     group.push(("topUps", top_ups));
+    let paid = json!({ "type": "array", "items": reference("Address"), "description": "Accounts that were seen with a balance." });
+    group.push(("paid", paid));
     vec![
         ("Funding", funding),
         ("NewGroup", object("What a group is to be.", &fields(true))),

@@ -1,10 +1,8 @@
 // ethers with accounts whose keys the node holds: nothing is signed here.
 import { JsonRpcProvider, verifyMessage, verifyTypedData } from "ethers";
+import { CHAIN_ID, http, same } from "../given.mjs";
 
-const same = (what, actual, expected) => {
-  if (actual !== expected) throw new Error(`${what}: ${actual} instead of ${expected}`);
-};
-const node = new JsonRpcProvider(process.env.PECTIN_HTTP, undefined, { pollingInterval: 100 });
+const node = new JsonRpcProvider(http, undefined, { pollingInterval: 100 });
 const accounts = await node.listAccounts();
 same("accounts", accounts.length, 10);
 const signer = await node.getSigner(3);
@@ -18,7 +16,7 @@ same("balance", await node.getBalance(to), 10n);
 
 const message = "words to be signed";
 same("message", verifyMessage(message, await signer.signMessage(message)), signer.address);
-const domain = { name: "Pectin", version: "1", chainId: 1337 };
+const domain = { name: "Pectin", version: "1", chainId: CHAIN_ID };
 const types = { Order: [{ name: "id", type: "uint256" }, { name: "by", type: "address" }] };
 const order = { id: 7n, by: signer.address };
 same("typed data", verifyTypedData(domain, types, order, await signer.signTypedData(domain, types, order)), signer.address);

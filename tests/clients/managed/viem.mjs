@@ -1,12 +1,9 @@
 // viem with accounts whose keys the node holds: nothing is signed here.
 import { createPublicClient, createWalletClient, defineChain, http as overHttp, verifyMessage, verifyTypedData } from "viem";
+import { CHAIN_ID, http, same } from "../given.mjs";
 
-const http = process.env.PECTIN_HTTP;
-const same = (what, actual, expected) => {
-  if (actual !== expected) throw new Error(`${what}: ${actual} instead of ${expected}`);
-};
 const chain = defineChain({
-  id: 1337,
+  id: CHAIN_ID,
   name: "Pectin",
   nativeCurrency: { name: "Ether", symbol: "ETH", decimals: 18 },
   rpcUrls: { default: { http: [http] } },
@@ -30,7 +27,7 @@ const message = "words to be signed";
 const signature = await wallet.signMessage({ account: other, message });
 same("message", await verifyMessage({ address: other, message, signature }), true);
 const typed = {
-  domain: { name: "Pectin", version: "1", chainId: 1337 },
+  domain: { name: "Pectin", version: "1", chainId: CHAIN_ID },
   types: { Order: [{ name: "id", type: "uint256" }, { name: "by", type: "address" }] },
   primaryType: "Order",
   message: { id: 7n, by: other },

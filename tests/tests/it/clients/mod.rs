@@ -98,6 +98,39 @@ fn script(client: &str) {
     });
 }
 
+/// Accounts whose keys the node holds, used by clients as by any other wallet (`eth_sendTransaction`).
+mod managed {
+    use super::*;
+
+    fn script(name: &str) {
+        flow("managed", |installed| {
+            let mut command = Command::new(installed.node());
+            command.arg(name);
+            command
+        });
+    }
+
+    #[test]
+    fn viem() {
+        script("viem.mjs");
+    }
+
+    #[test]
+    fn ethers() {
+        script("ethers.mjs");
+    }
+
+    #[test]
+    fn web3py() {
+        let Some(python) = install::python() else { return };
+        flow("managed", |_| {
+            let mut command = Command::new(python);
+            command.arg("web3py.py");
+            command
+        });
+    }
+}
+
 #[test]
 fn cast() {
     script("cast");

@@ -72,7 +72,7 @@ async fn paused_is_held_cancelled_is_never_mined_and_others_go_on() {
     let next = caller.until("next", &["confirmed"]).await;
     assert_eq!(next["state"]["confirmed"]["nonce"], 0, "the cancelled one has used no nonce");
     assert_eq!(caller.get("/v1/transactions/held").await.body["status"], "cancelled");
-    assert_eq!(caller.post("/v1/transactions/next/cancel", Value::Null).await.status, 409);
+    assert_eq!(caller.post("/v1/transactions/next/cancel", Value::Null).await.body["result"], "tooLate");
     assert_eq!(caller.post("/v1/transactions/next/replace", json!({})).await.status, 409);
 }
 
