@@ -86,6 +86,9 @@ for bug in $(judge sender-sim -- --list-bugs); do
   echo "found $bug: $(grep -E '^seed' "$log/bug" | head -n 1 | cut -c1-120)"
 done
 judge sender-store -- bench
+judge sender-e2e -- --target pectin
+judge sender-e2e -- --target anvil
+judge sender-e2e -- --measure
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

@@ -10,6 +10,7 @@ mod node;
 mod purity;
 mod rest;
 mod rpc;
+mod sender_e2e;
 mod sender_sim;
 mod sender_store;
 mod sim;
