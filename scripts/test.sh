@@ -104,6 +104,9 @@ for bug in $(judge sender-sim -- --list-bugs); do
 done
 judge sender-store -- bench
 judge abuse -- --bodies "${PECTIN_ABUSE_BODIES:-1000000}"
+judge sender-e2e -- --target pectin
+judge sender-e2e -- --target anvil
+judge sender-e2e -- --measure
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"

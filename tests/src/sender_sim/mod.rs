@@ -86,6 +86,11 @@ pub const fn is_harsh(seed: u64) -> bool {
     seed % 2 == 1
 }
 
+/// Whether a seed's owners take several answers in before they write.
+pub const fn takes_together(seed: u64) -> bool {
+    seed.is_multiple_of(5)
+}
+
 /// Runs one seed. A panic is a violation.
 pub fn run(seed: u64, options: &Options) -> Outcome {
     let run = AssertUnwindSafe(|| world::Simulation::new(seed, options).run());

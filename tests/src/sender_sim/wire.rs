@@ -123,7 +123,7 @@ impl Simulation {
             Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
             Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
         }
-        if looks || self.world.rng.chance(500) {
+        if looks || !self.world.together || self.world.rng.chance(500) {
             self.commit(owner);
         }
     }

@@ -71,6 +71,10 @@ impl Simulation {
         if !self.keep_lease(owner) || !self.load(owner) {
             return;
         }
+        // Whatever was taken in is written before the model is asked what to do next.
+        if !self.commit(owner) {
+            return;
+        }
         self.read_inbox(owner);
         self.step(owner);
         self.workers[owner].ticks += 1;

@@ -63,6 +63,8 @@ pub(super) struct World {
     pub id: AccountId,
     pub now_ms: u64,
     pub healed_at: Option<u64>,
+    /// Whether owners take several answers in before they write.
+    pub together: bool,
     pub traits: BTreeMap<String, Traits>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Due>,
@@ -167,6 +169,7 @@ impl Simulation {
             id,
             now_ms: 1_000_000,
             healed_at: None,
+            together: super::takes_together(seed),
             traits: BTreeMap::new(),
             due: BinaryHeap::new(),
             events: BTreeMap::new(),

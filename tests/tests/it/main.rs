@@ -15,6 +15,7 @@ mod observe;
 mod purity;
 mod rest;
 mod rpc;
+mod sender_e2e;
 mod sender_sim;
 mod sender_store;
 mod sim;
