@@ -1,34 +1,46 @@
 //! Subscriptions of one WebSocket client.
+//!
+//! One task tells a client everything that it subscribed to. It waits for its turn as eager clients do, so that thousands
+//! of subscriptions delay nobody who asks.
 
-use super::outgoing::Outgoing;
+use super::{outgoing::Outgoing, share::Share, telling::Teller};
 use crate::{
     Error, Params,
     api::{Api, Json, LogRequest},
-    archive::matching_logs,
     error,
-    hub::{Notice, id},
-    view::{HeaderView, LogView, PendingView, TransactionView},
+    hub::id,
 };
 use parking_lot::Mutex;
-use serde::Serialize;
-use serde_json::json;
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use tokio::{
-    sync::{Notify, broadcast, oneshot},
+    sync::{Notify, oneshot},
     task::AbortHandle,
 };
-use tokio_tungstenite::tungstenite::Message;
 
 /// The subscriptions of one client.
 pub(super) struct Subscriptions {
-    running: Mutex<HashMap<String, AbortHandle>>,
+    list: Arc<Mutex<Vec<Subscription>>>,
+    /// The task that tells the client, once there is something to tell.
+    teller: Mutex<Option<AbortHandle>>,
     max: usize,
+    share: Arc<Share>,
     /// A client did not read what it subscribed to.
     slow: Arc<Notify>,
 }
 
-#[derive(Clone)]
-enum Kind {
+/// One subscription.
+pub(super) struct Subscription {
+    pub(super) method: String,
+    pub(super) name: String,
+    pub(super) kind: Arc<Kind>,
+    /// What happened up to here is not told.
+    pub(super) after: u64,
+    /// Notifications begin with this: once the answer that names the subscription is under way.
+    pub(super) begun: Option<oneshot::Receiver<()>>,
+}
+
+/// What is subscribed to.
+pub(super) enum Kind {
     Heads,
     Logs(Box<LogRequest>),
     Transactions { full: bool },
@@ -63,8 +75,8 @@ impl Kind {
 }
 
 impl Subscriptions {
-    pub(super) fn new(max: usize) -> Self {
-        Self { running: Mutex::default(), max, slow: Arc::default() }
+    pub(super) fn new(max: usize, share: Arc<Share>) -> Self {
+        Self { list: Arc::default(), teller: Mutex::default(), max, share, slow: Arc::default() }
     }
 
     /// Starts a subscription; its notifications begin with `begun`.
@@ -73,30 +85,32 @@ impl Subscriptions {
         space: &str,
         api: &Arc<Api>,
         params: &Params,
-        outgoing: Outgoing,
+        outgoing: &Outgoing,
         begun: oneshot::Receiver<()>,
     ) -> Result<Json, Error> {
-        let kind = Kind::read(space, api, params)?;
-        let mut running = self.running.lock();
-        if running.len() >= self.max {
+        let kind = Arc::new(Kind::read(space, api, params)?);
+        let mut list = self.list.lock();
+        if list.len() >= self.max {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
-        let name = id();
-        let subscription = Subscription {
-            method: format!("{space}_subscription"),
-            name: name.clone(),
-            kind,
-            notices: api.hub.listen(),
-            outgoing,
-            slow: self.slow.clone(),
-        };
-        let task = tokio::spawn(async move {
-            if begun.await.is_ok() {
-                subscription.run().await;
-            }
+        self.teller.lock().get_or_insert_with(|| {
+            let teller = Teller {
+                notices: api.hub.listen(),
+                list: self.list.clone(),
+                outgoing: outgoing.clone(),
+                share: self.share.clone(),
+                slow: self.slow.clone(),
+            };
+            tokio::spawn(teller.run()).abort_handle()
         });
-        running.insert(name.clone(), task.abort_handle());
+        let (name, method) = (id(), format!("{space}_subscription"));
+        let mut subscription =
+            Subscription { method, name: name.clone(), kind, after: api.hub.sent(), begun: Some(begun) };
+        if matches!(*subscription.kind, Kind::Syncing) {
+            subscription.tell_that_it_is_in_step(outgoing.clone());
+        }
+        list.push(subscription);
         api.reply(&name)
     }
 
@@ -104,9 +118,10 @@ impl Subscriptions {
     pub(super) fn end(&self, api: &Api, params: &Params) -> Result<Json, Error> {
         params.at_most(1)?;
         let name = params.required::<String>(0)?;
-        match self.running.lock().remove(&name) {
-            Some(task) => {
-                task.abort();
+        let mut list = self.list.lock();
+        match list.iter().position(|subscription| subscription.name == name) {
+            Some(place) => {
+                list.remove(place);
                 api.reply(&true)
             }
             None => Err(Error::other("subscription not found")),
@@ -115,90 +130,14 @@ impl Subscriptions {
 
     /// Ends all.
     pub(super) fn end_all(&self) {
-        self.running.lock().drain().for_each(|(_, task)| task.abort());
+        if let Some(teller) = self.teller.lock().take() {
+            teller.abort();
+        }
+        self.list.lock().clear();
     }
 
     /// Waits until the client is too slow for what it subscribed to.
     pub(super) async fn cut_off(&self) {
         self.slow.notified().await;
-    }
-}
-
-struct Subscription {
-    method: String,
-    name: String,
-    kind: Kind,
-    notices: broadcast::Receiver<Notice>,
-    outgoing: Outgoing,
-    slow: Arc<Notify>,
-}
-
-impl Subscription {
-    async fn run(mut self) {
-        if matches!(self.kind, Kind::Syncing) {
-            let _ = self.notify(&false);
-        }
-        loop {
-            let told = match self.notices.recv().await {
-                Ok(notice) => self.tell(&notice),
-                Err(broadcast::error::RecvError::Lagged(_)) => Err(()),
-                Err(broadcast::error::RecvError::Closed) => return,
-            };
-            if told.is_err() {
-                self.slow.notify_one();
-                return;
-            }
-        }
-    }
-
-    fn tell(&self, notice: &Notice) -> Result<(), ()> {
-        match (&self.kind, notice) {
-            (Kind::Heads, Notice::Block { block, removed: false }) => {
-                self.notify(&HeaderView::new(block.block.header(), Some(block.block.id().hash)))
-            }
-            (Kind::Logs(request), Notice::Block { block, removed }) => {
-                let mut logs = matching_logs(block, &request.filter);
-                logs.try_for_each(|entry| self.notify(&LogView::new(&entry, *removed)))
-            }
-            (Kind::Transactions { full }, Notice::Transactions(transactions)) => {
-                transactions.iter().try_for_each(|tx| match full {
-                    true => self.notify(&TransactionView::new(tx, None)),
-                    false => self.notify(&tx.hash()),
-                })
-            }
-            (Kind::PendingBlock, Notice::Pending(pending)) => self.notify(&PendingView::new(pending)),
-            (Kind::Events, Notice::Happened(happened)) => happened.events.iter().try_for_each(|event| {
-                self.notify(&json!({ "at": happened.at.as_millis(), "event": EventView(event) }))
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Fails if the client does not read.
-    fn notify<T: Serialize>(&self, result: &T) -> Result<(), ()> {
-        #[derive(Serialize)]
-        struct Notification<'a, T> {
-            jsonrpc: &'a str,
-            method: &'a str,
-            params: Told<'a, T>,
-        }
-        #[derive(Serialize)]
-        struct Told<'a, T> {
-            subscription: &'a str,
-            result: &'a T,
-        }
-        let params = Told { subscription: &self.name, result };
-        let notification = Notification { jsonrpc: "2.0", method: &self.method, params };
-        let text = serde_json::to_string(&notification).map_err(drop)?;
-        self.outgoing.try_send(Message::text(text))
-    }
-}
-
-/// An event with its name, its line, and what it is about.
-struct EventView<'a>(&'a types::Event);
-
-impl Serialize for EventView<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        crate::view::event(self.0).serialize(serializer)
     }
 }

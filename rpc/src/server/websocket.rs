@@ -124,7 +124,7 @@ impl Connection for OneMessage<'_> {
             "eth_subscribe" | "builder_subscribe" => {
                 let (begin, begun) = oneshot::channel();
                 let space = method.split('_').next().unwrap_or_default();
-                let name = subscriptions.start(space, &shared.api, params, outgoing.clone(), begun);
+                let name = subscriptions.start(space, &shared.api, params, outgoing, begun);
                 name.inspect(|_| self.begin.lock().push(begin))
             }
             "eth_unsubscribe" | "builder_unsubscribe" => subscriptions.end(&shared.api, params),
@@ -146,7 +146,7 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
     let (mut sink, mut stream) = socket.split();
     let (outgoing, mut queue) = Outgoing::new(limits);
     let idle = limits.idle_timeout;
-    let subscriptions = Subscriptions::new(limits.subscriptions_max);
+    let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
     let client = Arc::new(Client { shared, peer, caller, outgoing, subscriptions });
     let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
