@@ -91,8 +91,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if parts.iter().map(|part| part.len()).sum::<usize>() > PIECE_BYTES {
-            let first = parts.iter().find(|part| !part.is_empty());
-            return self.poll_write(context, first.map_or(&[], |part| part));
+            let first = parts.iter().map(|part| &**part).find(|part| !part.is_empty());
+            return self.poll_write(context, first.unwrap_or_default());
         }
         if self.gives_way(context) {
             return Poll::Pending;

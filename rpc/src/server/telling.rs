@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     mem::{Discriminant, discriminant},
     sync::Arc,
 };
@@ -68,10 +68,11 @@ impl Teller {
                 Kind::Logs(_) => one.notify(&self.outgoing, &results(&one.kind, &numbered.notice)?)?,
                 kind => {
                     let key = (discriminant(kind), matches!(kind, Kind::Transactions { full: true }));
-                    if !written.contains_key(&key) {
-                        written.insert(key, results(kind, &numbered.notice)?);
-                    }
-                    one.notify(&self.outgoing, &written[&key])?;
+                    let texts = match written.entry(key) {
+                        Entry::Occupied(known) => known.into_mut(),
+                        Entry::Vacant(new) => new.insert(results(kind, &numbered.notice)?),
+                    };
+                    one.notify(&self.outgoing, texts)?;
                 }
             }
         }
