@@ -29,3 +29,11 @@ sender-store *ARGS:
 kill *ARGS:
     cargo build --release -p tests -p node --bins
     cargo run --release -p tests --bin kill -- {{ARGS}}
+
+# Lets libFuzzer look for bytes that break a promise of a target; see fuzz/README.md.
+fuzz TARGET SECONDS="0":
+    mkdir -p fuzz/corpus/{{TARGET}} fuzz/findings/{{TARGET}}
+    RUSTC_BOOTSTRAP=1 cargo fuzz run -s none {{TARGET}} fuzz/corpus/{{TARGET}} fuzz/seeds/{{TARGET}} fuzz/findings/{{TARGET}} -- -max_total_time={{SECONDS}} -rss_limit_mb=2048 -timeout=20
+# The pictures in docs/screenshots, taken of a real node in headless Chromium.
+screenshots:
+    cargo test -p tests --test it -- --ignored browser::screenshots

@@ -19,6 +19,11 @@ if ! command -v redis-server >/dev/null; then
   (apt-get update -qq && apt-get install -y -qq redis-server) >"$log/apt" 2>&1 \
     || echo "not installed; what needs it is skipped and counted"
 fi
+if ! command -v chromium >/dev/null; then
+  echo "installing chromium (the operator's page is tested in a real browser)"
+  (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium) >"$log/apt" 2>&1 \
+    || echo "not installed; what needs it is skipped and counted"
+fi
 if ! command -v npm >/dev/null || ! python3 -m venv --help >/dev/null 2>&1; then
   echo "installing npm and Python's venv (real clients are tested against the node)"
   (apt-get update -qq && apt-get install -y -qq npm python3-venv) >"$log/apt" 2>&1 \
@@ -45,7 +50,14 @@ else
   echo "no $bare here: without the standard library, but for this system"
   cargo check -p state --no-default-features --locked
 fi
-if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; fi
+if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; else echo "skipped: no cargo-deny"; fi
+# The fuzz targets are no part of the workspace; that they can be built is checked where libFuzzer can.
+if command -v c++ >/dev/null; then
+  if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check --manifest-path fuzz/Cargo.toml; fi
+  cargo check --quiet --manifest-path fuzz/Cargo.toml
+else
+  echo "skipped: no C++ compiler for the fuzz targets"
+fi
 
 say "tests"
 if cargo nextest --version >/dev/null 2>&1; then

@@ -73,6 +73,11 @@ impl Refined {
         self.exports_root
     }
 
+    /// The bytes that the limit of a bundle is for: all extrinsics and the payload.
+    pub fn bundle_bytes(&self) -> usize {
+        self.extrinsic_bytes() + self.item.payload.len()
+    }
+
     /// The bytes of all extrinsics.
     pub fn extrinsic_bytes(&self) -> usize {
         self.extrinsics.iter().map(|blob| blob.len()).sum()

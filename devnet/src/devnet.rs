@@ -167,8 +167,8 @@ impl Devnet {
     }
 
     /// Stops all validators.
-    pub async fn shutdown(self) {
-        let validators = self.validators.into_inner();
+    pub async fn shutdown(&self) {
+        let validators = std::mem::take(&mut *self.validators.lock());
         for validator in validators.into_iter().flatten() {
             validator.shutdown().await;
         }

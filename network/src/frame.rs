@@ -17,9 +17,46 @@ pub(crate) type Message = Vec<Bytes>;
 /// A message that may fill a window.
 const LARGE_BYTES: usize = 64 << 10;
 
+/// Where the bytes that we read come from.
+enum Incoming {
+    /// From a peer.
+    Stream(RecvStream),
+    /// From memory, as if a peer had sent them and then finished its half.
+    #[cfg(feature = "offline")]
+    Recorded(Bytes),
+}
+
+impl Incoming {
+    async fn read_exact(&mut self, into: &mut [u8]) -> Result<(), quinn::ReadExactError> {
+        match self {
+            Self::Stream(stream) => stream.read_exact(into).await,
+            #[cfg(feature = "offline")]
+            Self::Recorded(bytes) if bytes.len() < into.len() => {
+                Err(quinn::ReadExactError::FinishedEarly(std::mem::take(bytes).len()))
+            }
+            #[cfg(feature = "offline")]
+            Self::Recorded(bytes) => {
+                into.copy_from_slice(&bytes.split_to(into.len()));
+                Ok(())
+            }
+        }
+    }
+
+    async fn read_chunk(&mut self, max: usize) -> Result<Option<Bytes>, quinn::ReadError> {
+        match self {
+            Self::Stream(stream) => Ok(stream.read_chunk(max, true).await?.map(|chunk| chunk.bytes)),
+            #[cfg(feature = "offline")]
+            Self::Recorded(bytes) => {
+                let len = bytes.len().min(max);
+                Ok((len > 0).then(|| bytes.split_to(len)))
+            }
+        }
+    }
+}
+
 /// The half of a stream that we read.
 pub(crate) struct Input {
-    recv: RecvStream,
+    incoming: Incoming,
     /// Whose memory a request is charged to; answers that we asked for are not.
     share: Option<Share>,
     held: Vec<Held>,
@@ -27,13 +64,19 @@ pub(crate) struct Input {
 
 impl Input {
     pub(crate) const fn new(recv: RecvStream, share: Option<Share>) -> Self {
-        Self { recv, share, held: vec![] }
+        Self { incoming: Incoming::Stream(recv), share, held: vec![] }
+    }
+
+    /// A stream that somebody wrote down.
+    #[cfg(feature = "offline")]
+    pub(crate) const fn recorded(bytes: Bytes) -> Self {
+        Self { incoming: Incoming::Recorded(bytes), share: None, held: vec![] }
     }
 
     /// The stream's kind.
     pub(crate) async fn kind(&mut self) -> Result<Kind, StreamError> {
         let mut byte = [0];
-        self.recv.read_exact(&mut byte).await?;
+        self.incoming.read_exact(&mut byte).await?;
         Kind::from_byte(byte[0]).ok_or(StreamError::Kind(byte[0]))
     }
 
@@ -45,7 +88,7 @@ impl Input {
     /// The next message, or `None` if the stream ends instead.
     pub(crate) async fn next_message(&mut self, max: usize) -> Result<Option<Bytes>, StreamError> {
         let mut len = [0; 4];
-        match self.recv.read_exact(&mut len).await {
+        match self.incoming.read_exact(&mut len).await {
             Err(quinn::ReadExactError::FinishedEarly(0)) => return Ok(None),
             read => read?,
         }
@@ -59,17 +102,17 @@ impl Input {
         // The system gives memory page by page as it is written to: what is declared but never arrives costs nothing.
         let mut content = BytesMut::with_capacity(len);
         while content.len() < len {
-            let Some(chunk) = self.recv.read_chunk(len - content.len(), true).await? else {
+            let Some(chunk) = self.incoming.read_chunk(len - content.len()).await? else {
                 return Err(StreamError::Truncated);
             };
-            content.extend_from_slice(&chunk.bytes);
+            content.extend_from_slice(&chunk);
         }
         Ok(Some(content.freeze()))
     }
 
     /// That the stream ends here.
     pub(crate) async fn end(&mut self) -> Result<(), StreamError> {
-        match self.recv.read_chunk(1, true).await? {
+        match self.incoming.read_chunk(1).await? {
             None => Ok(()),
             Some(_) => Err(StreamError::Trailing),
         }
@@ -77,12 +120,20 @@ impl Input {
 
     /// Tells the other side that nothing more is read.
     pub(crate) fn stop(&mut self, refusal: Refusal) {
-        let _ = self.recv.stop(refusal.code());
+        match &mut self.incoming {
+            Incoming::Stream(stream) => drop(stream.stop(refusal.code())),
+            #[cfg(feature = "offline")]
+            Incoming::Recorded(bytes) => bytes.clear(),
+        }
     }
 
     /// The stream's number.
     pub(crate) fn id(&self) -> u64 {
-        self.recv.id().index()
+        match &self.incoming {
+            Incoming::Stream(stream) => stream.id().index(),
+            #[cfg(feature = "offline")]
+            Incoming::Recorded(_) => 0,
+        }
     }
 
     /// Gives back the memory that the messages were charged for.

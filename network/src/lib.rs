@@ -69,6 +69,8 @@ mod identity;
 pub mod kind;
 mod memory;
 mod message;
+#[cfg(feature = "offline")]
+pub mod offline;
 mod patience;
 mod peers;
 mod proof;

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// Why a request is not answered.
-enum Failure {
+pub(crate) enum Failure {
     /// The service does not want to.
     Refused(Refusal),
     /// The peer broke the protocol, or is gone.
@@ -104,13 +104,13 @@ pub(crate) async fn within<T>(
 }
 
 /// What one request needs.
-struct Request<'a> {
-    input: &'a mut Input,
-    rules: &'a Rules,
-    caller: &'a Caller,
-    service: &'a dyn Service,
-    receive: Duration,
-    handle: Duration,
+pub(crate) struct Request<'a> {
+    pub(crate) input: &'a mut Input,
+    pub(crate) rules: &'a Rules,
+    pub(crate) caller: &'a Caller,
+    pub(crate) service: &'a dyn Service,
+    pub(crate) receive: Duration,
+    pub(crate) handle: Duration,
 }
 
 async fn answer(connection: &Connection, kind: Kind, input: &mut Input) -> Result<Vec<Message>, Failure> {
@@ -167,7 +167,7 @@ async fn answer(connection: &Connection, kind: Kind, input: &mut Input) -> Resul
 
 impl Request<'_> {
     /// The whole request.
-    async fn read<Q: Payload>(&mut self) -> Result<Q, StreamError> {
+    pub(crate) async fn read<Q: Payload>(&mut self) -> Result<Q, StreamError> {
         let reading = async {
             let request = Q::read(self.input, self.rules).await?;
             self.input.end().await?;
@@ -190,7 +190,7 @@ impl Request<'_> {
     }
 
     /// A package with its blobs. The blobs are read only if the package is welcome.
-    async fn package(&mut self) -> Result<PackageSubmission, Failure> {
+    pub(crate) async fn package(&mut self) -> Result<PackageSubmission, Failure> {
         let head = self.message(self.rules.sizes.package + 2).await?;
         let (core, package) = <(u16, WorkPackage)>::decode(&head, &self.rules.params)?;
         self.service.admits(self.caller, core, &package).await?;
@@ -205,7 +205,7 @@ impl Request<'_> {
     }
 
     /// A bundle, message by message.
-    async fn bundle(&mut self) -> Result<BundleSubmission, Failure> {
+    pub(crate) async fn bundle(&mut self) -> Result<BundleSubmission, Failure> {
         let head = self.message(self.rules.sizes.mappings).await?;
         let mut head = Decoder::new(&head, &self.rules.params);
         let (core, segment_roots) = <(u16, SegmentRoots)>::decode_from(&mut head)?;

@@ -1,15 +1,16 @@
 //! What `pectin dev` says first.
 
-use crate::{
-    accounts::{DEV_MNEMONIC, DevAccount},
-    cli::VERSION,
-};
+use crate::{accounts::DevAccount, cli::VERSION};
 use alloy_primitives::{Address, hex, utils::format_ether};
+use serde_json::{Value, json};
 use std::{
     fmt::{self, Write},
     net::SocketAddr,
     path::PathBuf,
 };
+
+/// The path on which the accounts are derived.
+const PATH: &str = "m/44'/60'/0'/0/i";
 
 /// Everything that is said.
 #[derive(Clone, Debug)]
@@ -28,8 +29,8 @@ pub struct Banner {
     pub accounts: Vec<DevAccount>,
     /// What each of them owns, in wei.
     pub balance_wei: u128,
-    /// The mnemonic, if it is not the usual one.
-    pub mnemonic: Option<String>,
+    /// The mnemonic that they come from.
+    pub mnemonic: String,
 }
 
 impl Banner {
@@ -42,12 +43,30 @@ impl Banner {
     }
 }
 
+impl Banner {
+    /// The same for programs.
+    pub fn as_json(&self) -> Value {
+        let account = |account: &DevAccount| json!({ "address": account.address, "privateKey": hex::encode_prefixed(account.key) });
+        json!({
+            "rpcUrl": format!("http://{}", self.http),
+            "wsUrl": format!("ws://{}", self.http),
+            "chainId": self.chain_id,
+            "slotMs": self.slot_ms,
+            "balanceWei": self.balance_wei.to_string(),
+            "mnemonic": self.mnemonic,
+            "derivationPath": PATH,
+            "accounts": self.accounts.iter().map(account).collect::<Vec<_>>(),
+        })
+    }
+}
+
 impl fmt::Display for Banner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (validators, cores) = self.network;
         writeln!(f, "pectin {VERSION}")?;
         writeln!(f, "A development network: its keys are public, its coins are worth nothing.\n")?;
         writeln!(f, "  RPC        http://{0}  ws://{0}", self.http)?;
+        writeln!(f, "  Page       http://{}/", self.http)?;
         writeln!(f, "  Chain id   {}", self.chain_id)?;
         writeln!(f, "  JAM        {validators} validators, {cores} cores, slots of {} ms", self.slot_ms)?;
         match &self.data_dir {
@@ -62,8 +81,7 @@ impl fmt::Display for Banner {
         if !table.is_empty() {
             writeln!(f, "\nAccounts with {} ETH each, and their keys", format_ether(self.balance_wei))?;
             f.write_str(&table)?;
-            let mnemonic = self.mnemonic.as_deref().unwrap_or(DEV_MNEMONIC);
-            writeln!(f, "  mnemonic \"{mnemonic}\", path m/44'/60'/0'/0/i")?;
+            writeln!(f, "  mnemonic \"{}\", path {PATH}", self.mnemonic)?;
         }
         match self.example() {
             Some(example) => writeln!(f, "\nTry\n  {example}\n"),

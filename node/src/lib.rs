@@ -9,11 +9,21 @@
 //! * [`driver`] decides everything and touches nothing: it takes commands and the time, and gives batches with what may
 //!   follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
+//! * [`data`] is the data directory and its copies, [`rebuild`] makes a bundle again from it.
+//! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
+//! * [`sender`] and [`rest`] are managed accounts: over this node's pool, on JSON-RPC, and as REST.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
 pub mod banner;
 pub mod cli;
+pub mod data;
 pub mod driver;
 pub mod logging;
+pub mod observe;
+pub mod rebuild;
+pub mod rest;
 pub mod runtime;
+pub mod sender;
+pub mod wallet;
+mod web;

@@ -19,7 +19,7 @@
 //! | [`Queue::enqueue`] a sealed block | [`Queue::poll_action`]: submit, release, halt |
 //! | [`Queue::handle_chain`]: a new view of chain and service | [`Queue::poll_timeout`]: when to come back |
 //! | [`Queue::handle_sent`]: how sending ended | [`Queue::take_records`]: what must be durable first |
-//! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`] |
+//! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`], [`Queue::outlook`] |
 //!
 //! **Level-triggered.** Where a bundle stands is a function of its journal and of the chain view ([`State`] is derived
 //! in one place), computed anew for every bundle whose inputs changed, by index. A fork, a late guarantee and a restart
@@ -32,7 +32,8 @@
 //! stand on it are abandoned. They are released, in order and in one step, when no version can ever be applied any
 //! more: judged on the *finalized* chain.
 //!
-//! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop.
+//! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop. Records that
+//! no queue could have written are a [`JournalError`].
 //!
 //! **Limits.** See [`Config`]. [`EnqueueError`] says why a block cannot enter; then its transactions stay in the pool.
 //!
@@ -50,9 +51,9 @@
 //! assert_eq!(queue.poll_action(Time::ZERO), None);
 //! let records = queue.take_records();
 //! let clock = SlotClock::common_era(&Params::TINY);
-//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO);
+//! let again = Queue::restore(config, clock, genesis, records, Time::ZERO)?;
 //! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
-//! # Ok::<(), queue::EnqueueError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod action;
@@ -62,10 +63,15 @@ mod bundle;
 mod chain;
 mod compact;
 mod config;
+mod journal;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
+mod outlook;
 mod queue;
 mod record;
 mod release;
 mod service_view;
+mod slow;
 mod snapshot;
 mod stored;
 mod submit;
@@ -78,8 +84,11 @@ pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, Submit
 pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};
 pub use config::{Config, Policy};
+pub use journal::{Impossible, JournalError};
+pub use outlook::{Ahead, Hold, Outlook};
 pub use queue::Queue;
 pub use record::Record;
 pub use service_view::{ServiceTracker, ServiceView};
+pub use slow::why_slow;
 pub use snapshot::{JournalState, Snapshot, Stats};
 pub use view::ChainInput;

@@ -1,7 +1,7 @@
 //! The queue itself: its indexes, how records change it, and what it tells.
 
 use crate::{
-    Action, Bundle, Config, EnqueueError, Record, Released, Stats,
+    Action, Bundle, Config, EnqueueError, JournalError, Record, Released, Stats,
     bundle::{Phase, State},
     view::Head,
 };
@@ -96,15 +96,15 @@ impl Queue {
     }
 
     /// The queue that wrote these records, after a restart. What was sent without an answer is sent again: the same
-    /// bytes are harmless. Give it a chain view next.
+    /// bytes are harmless. Give it a chain view next. Records that no queue wrote are refused.
     pub fn restore(
         config: Config,
         clock: SlotClock,
         base: BlockId,
         records: impl IntoIterator<Item = Record>,
         now: Time,
-    ) -> Self {
-        let mut queue = Self::replay(config, clock, base, records);
+    ) -> Result<Self, JournalError> {
+        let mut queue = Self::replay(config, clock, base, records)?;
         let out = queue.bundles.iter().filter(|(_, bundle)| bundle.phase == Phase::Out);
         let displaced = |number: u64| !queue.submitted.values().any(|owner| *owner == number);
         // A core that was given to another bundle since: it was guaranteed then. If it is not now, a new version.
@@ -116,23 +116,27 @@ impl Queue {
         for number in queue.submitted.values().copied().collect::<Vec<_>>() {
             queue.change(number, |bundle| bundle.timer = Some(now));
         }
-        queue
+        Ok(queue)
     }
 
-    /// The queue that wrote these records, exactly as it was.
+    /// The queue that wrote these records, exactly as it was. Records that no queue wrote are refused.
     pub fn replay(
         config: Config,
         clock: SlotClock,
         base: BlockId,
         records: impl IntoIterator<Item = Record>,
-    ) -> Self {
+    ) -> Result<Self, JournalError> {
         let mut queue = Self::new(config, clock, base);
+        let mut at = 0;
         for record in records {
+            queue.check(&record).map_err(|why| JournalError { at, why })?;
             queue.apply(&record);
+            at += 1;
         }
+        queue.check_end().map_err(|why| JournalError { at, why })?;
         queue.events.clear();
         queue.stats = Stats::default();
-        queue
+        Ok(queue)
     }
 
     /// The queue's parameters.

@@ -39,7 +39,7 @@ impl Queue {
     }
 
     /// Whether the lowest bundle that waits cannot be sent before the chain has changed.
-    fn is_held(&self, now: Time) -> bool {
+    pub(crate) fn is_held(&self, now: Time) -> bool {
         let (Some(number), None) = (self.queued.first().copied(), self.halted) else { return true };
         let again = self.bundles.get(&number).is_some_and(|b| b.phase == Phase::Waiting { again: true });
         let has_context = again && !self.is_stale(number, now) || self.choose_anchor(number, now).is_some();
@@ -47,7 +47,7 @@ impl Queue {
     }
 
     /// Whether a block is too far above the applied head.
-    fn is_too_far(&self, number: u64) -> bool {
+    pub(crate) fn is_too_far(&self, number: u64) -> bool {
         let applied = self.head.as_ref().map(|head| head.service.best.head().number);
         applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
     }

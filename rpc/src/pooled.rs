@@ -14,6 +14,8 @@ use types::{BlockId, Event, Reason, Time, Transaction};
 const PARTS: usize = 64;
 /// How many ended transactions are remembered with their reasons.
 const ENDED_MAX: usize = 65_536;
+/// How many final transactions are remembered with the time at which they were accepted.
+const ACCEPTED_MAX: usize = 65_536;
 /// How many blocks are remembered with the times at which they got on.
 const BLOCKS_MAX: usize = 4_096;
 
@@ -47,12 +49,29 @@ pub struct Times {
     pub released: Option<Time>,
 }
 
+impl Times {
+    /// When a bundle first came into a state.
+    pub const fn reached(&self, state: &queue::State) -> Option<Time> {
+        match state {
+            queue::State::Queued { .. } => self.sealed,
+            queue::State::Submitted { .. } => self.submitted,
+            queue::State::Guaranteed { .. } => self.guaranteed,
+            queue::State::Accumulated => self.accumulated,
+            queue::State::Finalized => self.finalized,
+            queue::State::Abandoned => None,
+            queue::State::Released => self.released,
+        }
+    }
+}
+
 /// What the driver knows of the pool, for readers.
 #[derive(Debug)]
 pub struct PoolIndex {
     transactions: [RwLock<B256Map<Pooled>>; PARTS],
     nonces: [RwLock<AddressMap<u64>>; PARTS],
     ended: Mutex<Kept<(Reason, Time)>>,
+    /// When those that are final were accepted.
+    accepted: Mutex<Kept<Time>>,
     blocks: Mutex<Kept<Times>>,
 }
 
@@ -95,6 +114,7 @@ impl Default for PoolIndex {
             transactions: std::array::from_fn(|_| RwLock::default()),
             nonces: std::array::from_fn(|_| RwLock::default()),
             ended: Mutex::new(Kept::new(ENDED_MAX)),
+            accepted: Mutex::new(Kept::new(ACCEPTED_MAX)),
             blocks: Mutex::new(Kept::new(BLOCKS_MAX)),
         }
     }
@@ -145,7 +165,9 @@ impl PoolIndex {
         };
         match event {
             Event::Final { hash, .. } => {
-                self.part(hash).write().remove(hash);
+                if let Some(pooled) = self.part(hash).write().remove(hash) {
+                    self.accepted.lock().put(*hash, pooled.since);
+                }
             }
             Event::Added { hash, pending, .. } => update(hash, &|pooled| pooled.pending = *pending),
             Event::Promoted { hash, .. } => update(hash, &|pooled| pooled.pending = true),
@@ -177,6 +199,12 @@ impl PoolIndex {
     /// A transaction that was accepted and is not final.
     pub fn get(&self, hash: &B256) -> Option<Pooled> {
         self.part(hash).read().get(hash).cloned()
+    }
+
+    /// When a transaction was accepted, or came back from a released block, if that is not too long ago.
+    pub fn since(&self, hash: &B256) -> Option<Time> {
+        let pooled = self.part(hash).read().get(hash).map(|pooled| pooled.since);
+        pooled.or_else(|| self.accepted.lock().map.get(hash).copied())
     }
 
     /// A sender's next nonce, counting what is pooled and in unfinished blocks.
@@ -226,6 +254,7 @@ mod tests {
         assert!(index.get(&first.hash()).is_none() && index.get(&second.hash()).is_none());
         assert_eq!(index.ended(&second.hash()), Some((Reason::Evicted, at(4))));
         assert_eq!(index.ended(&first.hash()), None, "it is final");
+        assert_eq!(index.since(&first.hash()), Some(at(1)), "it is remembered when it came");
         index.set_next_nonce(sender, Some(2));
         assert_eq!(index.next_nonce(&sender), Some(2));
         index.set_next_nonce(sender, None);

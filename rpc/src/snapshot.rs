@@ -6,7 +6,7 @@
 //!                      finalized        safe                 latest                 pending
 //! ```
 
-use crate::State;
+use crate::{Insight, State};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{B256, map::B256Map};
 use std::sync::Arc;
@@ -111,6 +111,8 @@ pub struct Snapshot {
     pub rules: txpool::Rules,
     /// Whether the node does its work.
     pub health: Health,
+    /// What only those who watch the node want to know.
+    pub insight: Insight,
 }
 
 /// Why there is no snapshot of these blocks.
@@ -139,6 +141,8 @@ pub struct Parts {
     pub rules: txpool::Rules,
     /// Whether the node does its work.
     pub health: Health,
+    /// What only those who watch the node want to know.
+    pub insight: Insight,
 }
 
 impl Snapshot {
@@ -152,8 +156,8 @@ impl Snapshot {
             return Err(SnapshotError::Gap(pair[1].id()));
         }
         let by_hash = blocks.iter().enumerate().map(|(index, block)| (block.id().hash, index)).collect();
-        let Parts { tags, pending, queue, pool, rules, health } = parts;
-        Ok(Self { blocks, by_hash, tags, pending, queue, pool, rules, health })
+        let Parts { tags, pending, queue, pool, rules, health, insight } = parts;
+        Ok(Self { blocks, by_hash, tags, pending, queue, pool, rules, health, insight })
     }
 
     /// The newest sealed block.

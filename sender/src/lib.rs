@@ -16,12 +16,14 @@
 //! bytes, or a dearer sibling that was itself committed first. A nonce whose bytes may be out is given up only when the
 //! finalized chain shows which transaction has used it.
 //!
-//! Two halves:
+//! Its parts:
 //!
 //! | | what | touches |
 //! |---|---|---|
 //! | [`model`] | every rule, as a machine: told what happened, asked what to do | nothing |
 //! | [`store`] | rows that change together, and leases with epochs: memory, one file, Redis | files, sockets, clocks |
+//! | [`http`] | a client for webhooks, other chains' nodes and remote signers, which goes only where it may | sockets |
+//! | [`webhook`] | tells endpoints what happened, signed, in order, until they have it | sockets, clocks |
 //!
 //! An owner's loop, in a few words: take the lease of the account ([`store::Store::acquire`]); [`store::load_account`];
 //! then, whenever something happens, tell it ([`model::Account`]`::handle_*`), commit at once
@@ -58,5 +60,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clock;
+pub mod duty;
+pub mod endpoint;
+pub mod facade;
+mod groups;
+pub mod http;
+mod keeper;
+pub mod keys;
 pub mod model;
+mod registry;
+mod settings;
+mod shared;
+pub mod signer;
+pub mod stats;
 pub mod store;
+pub mod target;
+mod transaction;
+pub mod webhook;
+mod worker;
+
+pub use clock::wall_clock;
+pub use facade::{Error, Sender, Settings, StartDeliveries};

@@ -2,6 +2,7 @@
 
 use crate::{
     StoreError,
+    arrivals::{Moved, Moves},
     batch::{Entry, Unfinished},
     body, checkpoint,
     options::Options,
@@ -45,16 +46,20 @@ pub(crate) struct Step<'t> {
     pub(crate) tables: Tables<'t>,
     pub(crate) position: Position,
     pub(crate) options: &'t Options,
+    pub(crate) arrivals: Moves<'t>,
+    /// Transactions that became final although they were final before. There must never be one.
+    pub(crate) repeated: u64,
 }
 
 impl Step<'_> {
     pub(crate) fn apply(&mut self, entry: &Entry) -> Result<(), Failure> {
         match entry {
             Entry::Accepted { tx, at } => {
-                let arrival = self.arrive();
                 let (attempts, lone_failures, returned) = (0, 0, false);
-                let tx = tx.clone();
-                self.put(&Accepted { arrival, at: *at, attempts, lone_failures, returned, tx })
+                let accepted = Accepted { at: *at, attempts, lone_failures, returned, tx: tx.clone() };
+                let arrival = self.arrive();
+                self.take_out(&tx.hash())?;
+                self.put(arrival, &accepted)
             }
             Entry::Returned(now) => self.put_back(now),
             Entry::Ended { hash, reason, at } => self.end(hash, reason, *at),
@@ -69,9 +74,9 @@ impl Step<'_> {
     }
 
     /// Writes how far the file is now.
-    pub(crate) fn finish(mut self) -> Result<Position, Failure> {
+    pub(crate) fn finish(mut self) -> Result<(Position, Moved), Failure> {
         self.tables.meta()?.insert(POSITION, &self.position.encode()[..])?;
-        Ok(self.position)
+        Ok((self.position, self.arrivals.into_moved()))
     }
 
     fn arrive(&mut self) -> u64 {
@@ -79,28 +84,37 @@ impl Step<'_> {
         self.position.arrivals
     }
 
-    fn put(&mut self, accepted: &Accepted) -> Result<(), Failure> {
-        self.tables.transactions()?.insert(&accepted.tx.hash().0, &accepted.encode()[..])?;
+    fn put(&mut self, arrival: u64, accepted: &Accepted) -> Result<(), Failure> {
+        self.tables.transactions()?.insert(arrival, &accepted.encode()[..])?;
+        self.arrivals.set(accepted.tx.hash(), Some(arrival));
+        Ok(())
+    }
+
+    /// A transaction leaves the journal, if it is in it.
+    pub(crate) fn take_out(&mut self, hash: &B256) -> Result<(), Failure> {
+        if let Some(arrival) = self.arrivals.get(hash) {
+            self.tables.transactions()?.remove(arrival)?;
+            self.arrivals.set(*hash, None);
+        }
         Ok(())
     }
 
     /// It keeps its place in the order of arrival.
     fn put_back(&mut self, now: &txpool::Lookup) -> Result<(), Failure> {
-        let known = self.tables.transactions()?.get(&now.tx.hash().0)?;
-        let arrival = known.and_then(|bytes| Accepted::arrival(bytes.value()));
-        let arrival = arrival.unwrap_or_else(|| self.arrive());
-        self.put(&Accepted {
-            arrival,
+        let known = self.arrivals.get(&now.tx.hash());
+        let arrival = known.unwrap_or_else(|| self.arrive());
+        let accepted = Accepted {
             at: now.added_at,
             attempts: now.attempts,
             lone_failures: now.lone_failures,
             returned: now.returned,
             tx: now.tx.clone(),
-        })
+        };
+        self.put(arrival, &accepted)
     }
 
     fn end(&mut self, hash: &B256, reason: &Reason, at: Time) -> Result<(), Failure> {
-        self.tables.transactions()?.remove(&hash.0)?;
+        self.take_out(hash)?;
         let order = self.position.ended;
         self.position.ended += 1;
         let value = values::encode_ended(order, at, reason);

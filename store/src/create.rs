@@ -2,6 +2,7 @@
 
 use crate::{
     Result,
+    arrivals::Arrivals,
     base::Slot,
     body,
     commit::{Failure, IDENTITY, POSITION, Step},
@@ -16,16 +17,25 @@ use redb::ReadTransaction;
 use service::genesis::Genesis;
 
 /// Recognises a file, or makes it.
-pub(crate) fn open(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(Position, Slot)> {
+pub(crate) fn open(
+    engine: &Engine,
+    options: &Options,
+    genesis: &Genesis,
+) -> Result<(Position, Arrivals, Slot)> {
     let tables = engine.read()?.list_tables().map_err(|error| engine.error(error.into()))?.count();
     if tables == 0 {
         make(engine, options, genesis).map_err(|failure| failure.told(engine))?;
         engine.medium().sync_directory().map_err(|error| engine.error(redb::Error::Io(error)))?;
     }
+    recognise(engine, options)
+}
+
+/// Recognises a file that is there.
+pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<(Position, Arrivals, Slot)> {
     let read = engine.read()?;
     identity::check(engine, &read, &options.chain)?;
     let position = position(engine, &read)?;
-    Ok((position, Slot::new(engine, &read, position.folded)?))
+    Ok((position, Arrivals::read(engine, &read)?, Slot::new(engine, &read, position.folded)?))
 }
 
 /// How far a file is.
@@ -52,7 +62,9 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
         newest: id,
         folded: number,
     };
-    let mut step = Step { tables: Tables::new(&transaction), position, options };
+    let none = Arrivals::default();
+    let (tables, arrivals) = (Tables::new(&transaction), none.moves());
+    let mut step = Step { tables, position, options, arrivals, repeated: 0 };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     let body = body::encode(&jam::Signature::default(), &[]);

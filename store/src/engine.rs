@@ -9,13 +9,25 @@ use crate::{
 };
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 use std::{
+    cell::Cell,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        PoisonError, RwLock, RwLockReadGuard,
+        Arc, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
 };
+
+thread_local! {
+    /// Whether a panic of this thread is caught and becomes an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread would only mean that a file is damaged, and is told as an error. A program's panic hook
+/// may ask, to say nothing about it twice.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
 
 /// The storage engine.
 #[derive(Debug)]
@@ -25,11 +37,13 @@ pub(crate) struct Engine {
     /// `None` while it could not be opened again.
     database: RwLock<Option<Database>>,
     openings: AtomicU64,
+    syncs: Arc<AtomicU64>,
 }
 
 impl Engine {
     pub(crate) fn open(medium: Medium, cache_bytes: usize) -> Result<Self> {
-        let engine = Self { medium, cache_bytes, database: RwLock::new(None), openings: AtomicU64::new(0) };
+        let (database, openings, syncs) = (RwLock::new(None), AtomicU64::new(0), Arc::default());
+        let engine = Self { medium, cache_bytes, database, openings, syncs };
         engine.reopen()?;
         Ok(engine)
     }
@@ -51,7 +65,7 @@ impl Engine {
     }
 
     fn open_database(&self) -> Result<Database> {
-        self.guarded(|| match self.medium.open(self.cache_bytes) {
+        self.guarded(|| match self.medium.open(self.cache_bytes, &self.syncs) {
             Ok(database) => Ok(database),
             Err(OpenError::Refused(error)) => Err(error),
             Err(OpenError::Engine(error)) => Err(self.error(error.into())),
@@ -67,6 +81,11 @@ impl Engine {
         self.openings.load(Ordering::Acquire)
     }
 
+    /// How often the disk was waited for.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
     /// What is committed now.
     pub(crate) fn read(&self) -> Result<ReadTransaction> {
         let read = match self.database().as_ref() {
@@ -78,8 +97,10 @@ impl Engine {
 
     /// Runs what reads the file as a whole. The engine panics at some kinds of damage; then it is damaged.
     pub(crate) fn guarded<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        catch_unwind(AssertUnwindSafe(act))
-            .unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
+        let before = GUARDED.replace(true);
+        let result = catch_unwind(AssertUnwindSafe(act));
+        GUARDED.set(before);
+        result.unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
     }
 
     /// Begins to write.

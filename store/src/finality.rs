@@ -84,8 +84,9 @@ impl Step<'_> {
             return refused(format!("there are no receipts of block {number}"));
         };
         for (at, hash) in (0..).zip(&index.transactions) {
-            self.tables.places()?.insert(hash, (number, at))?;
-            self.tables.transactions()?.remove(hash)?;
+            let before = self.tables.places()?.insert(hash, (number, at))?.is_some();
+            self.repeated += u64::from(before);
+            self.take_out(&B256::new(*hash))?;
         }
         for key in &index.addresses {
             self.tables.log_addresses()?.insert(key, ())?;

@@ -77,6 +77,7 @@
 #[cfg(feature = "faults")]
 pub mod faults;
 
+mod arrivals;
 mod base;
 mod batch;
 mod body;
@@ -91,6 +92,8 @@ mod identity;
 mod logs;
 mod medium;
 mod options;
+#[cfg(feature = "faults")]
+mod plant;
 mod reader;
 mod receipts;
 mod recover;
@@ -102,12 +105,15 @@ mod values;
 
 pub use base::{Base, CodeTable};
 pub use batch::{Batch, Checkpoint, Unfinished};
+pub use engine::is_guarded;
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter};
 pub use options::{Chain, Options};
+#[cfg(feature = "faults")]
+pub use plant::Row;
 pub use reader::{Ended, Reader};
 pub use recover::Recovered;
-pub use store::{Committed, Store};
+pub use store::{Committed, Stats, Store};
 pub use tools::{Stat, TableSize, compact, verify};
 
 type Result<T, E = StoreError> = core::result::Result<T, E>;

@@ -7,6 +7,10 @@ use std::{
     io,
     ops::Bound,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// What every file of the storage engine begins with.
@@ -37,6 +41,14 @@ impl Medium {
         }
     }
 
+    /// The length of the file; zero if there is none.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self {
+            Self::File(path) => path.metadata().map_or(0, |file| file.len()),
+            _ => 0,
+        }
+    }
+
     /// Makes the name of a new file durable.
     pub(crate) fn sync_directory(&self) -> io::Result<()> {
         let Self::File(path) = self else { return Ok(()) };
@@ -47,11 +59,11 @@ impl Medium {
     }
 
     /// Opens what is there, or makes it.
-    pub(crate) fn open(&self, cache_bytes: usize) -> Result<Database, OpenError> {
+    pub(crate) fn open(&self, cache_bytes: usize, syncs: &Arc<AtomicU64>) -> Result<Database, OpenError> {
         let mut builder = Builder::new();
         builder.set_cache_size(cache_bytes);
         Ok(match self {
-            Self::File(path) => builder.create_with_backend(Reserving::open(path)?)?,
+            Self::File(path) => builder.create_with_backend(Reserving::open(path, syncs.clone())?)?,
             Self::Memory => builder.create_with_backend(redb::backends::InMemoryBackend::new())?,
             #[cfg(feature = "faults")]
             Self::Faulty(disk) => {
@@ -94,10 +106,12 @@ impl From<io::Error> for OpenError {
 struct Reserving {
     file: File,
     inner: FileBackend,
+    /// Counts how often the disk was waited for.
+    syncs: Arc<AtomicU64>,
 }
 
 impl Reserving {
-    fn open(path: &Path) -> Result<Self, OpenError> {
+    fn open(path: &Path, syncs: Arc<AtomicU64>) -> Result<Self, OpenError> {
         if path.is_dir() {
             return Err(StoreError::Directory(path.into()).into());
         }
@@ -112,7 +126,7 @@ impl Reserving {
         let recognised = recognise(&inner, path);
         file.unlock()?;
         recognised?;
-        Ok(Self { file, inner })
+        Ok(Self { file, inner, syncs })
     }
 }
 
@@ -177,6 +191,7 @@ impl StorageBackend for Reserving {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
         self.inner.sync_data()
     }
 

@@ -8,6 +8,7 @@ use crate::{
 };
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{B256, keccak256};
+use bundler::Draft;
 use core::fmt;
 use redb::{Key, ReadOnlyTable, ReadTransaction, TableDefinition, Value};
 use std::sync::Arc;
@@ -101,6 +102,20 @@ impl Reader {
         let Some(header) = self.header(number)? else { return Ok(None) };
         let body = self.numbered(BODIES, number, |bytes| body::decode(bytes).ok())?;
         Ok(body.map(|(_, transactions)| SealedBlock::new(header, transactions)))
+    }
+
+    /// A block as its builder decided it, to be executed again. The first block has no parent and no draft.
+    pub fn draft(&self, number: u64) -> Result<Option<Draft>> {
+        let Some(below) = number.checked_sub(1) else { return Ok(None) };
+        let (Some(parent), Some(header)) = (self.header(below)?, self.header(number)?) else {
+            return Ok(None);
+        };
+        let body = self.numbered(BODIES, number, |bytes| body::decode(bytes).ok())?;
+        Ok(body.map(|(signature, transactions)| Draft {
+            parent,
+            block: SealedBlock::new(header, transactions),
+            signature,
+        }))
     }
 
     /// The receipts of a block.

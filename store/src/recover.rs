@@ -45,8 +45,7 @@ impl Store {
 
     fn recovered(&self) -> Result<Recovered> {
         let reader = self.reader()?;
-        let mut accepted = reader.accepted()?;
-        accepted.sort_unstable_by_key(|accepted| accepted.arrival);
+        let accepted = reader.accepted()?;
         let known = accepted.iter().map(|accepted| (accepted.tx.hash(), accepted.tx.clone())).collect();
         let blocks = reader.unfinished(&known)?;
         let place = blocks.iter().flat_map(|block| {
@@ -81,12 +80,10 @@ impl Reader {
     fn accepted(&self) -> Result<Vec<Accepted>> {
         let mut all = vec![];
         let table = self.table(TRANSACTIONS)?;
-        for entry in table.range::<&[u8; 32]>(..).map_err(|error| self.error(error))? {
-            let (hash, bytes) = entry.map_err(|error| self.error(error))?;
-            let hash = B256::new(*hash.value());
+        for entry in table.range::<u64>(..).map_err(|error| self.error(error))? {
+            let (_, bytes) = entry.map_err(|error| self.error(error))?;
             match Accepted::decode(bytes.value()) {
-                Ok(accepted) if accepted.tx.hash() == hash => all.push(accepted),
-                Ok(_) => return self.damaged("an accepted transaction", format!("it is not {hash}")),
+                Ok(accepted) => all.push(accepted),
                 Err(error) => return self.damaged("an accepted transaction", error),
             }
         }

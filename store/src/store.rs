@@ -2,6 +2,7 @@
 
 use crate::{
     Result, StoreError,
+    arrivals::{Arrivals, Moved},
     base::{Base, CodeTable, Slot},
     batch::Batch,
     commit::{Failure, Step},
@@ -17,7 +18,10 @@ use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 use types::BlockId;
 
@@ -32,14 +36,28 @@ pub(crate) struct Shared {
     writer: Mutex<Writer>,
     /// The table of values as it is now.
     slot: RwLock<Arc<Slot>>,
+    repeated: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Writer {
     /// How far the file is.
     position: Position,
+    /// Where the transactions of its journal stand.
+    arrivals: Arrivals,
     /// A step of which it is not known whether it was written.
     uncertain: Option<u64>,
+}
+
+/// What the store has done since it was opened, and how large it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// How often the disk was waited for.
+    pub syncs: u64,
+    /// The length of the file; zero in memory.
+    pub bytes: u64,
+    /// Transactions that became final although they were final before. There must never be one.
+    pub repeated: u64,
 }
 
 /// What a step led to.
@@ -58,6 +76,13 @@ impl Store {
         Self::on(Medium::File(path.as_ref().to_path_buf()), options, genesis)
     }
 
+    /// Opens a file that is there already, as tools do: none is ever made.
+    pub fn existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let engine = crate::tools::existing(path.as_ref(), options.cache_bytes)?;
+        let (position, arrivals, slot) = engine.guarded(|| create::recognise(&engine, &options))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
     /// A store that lasts as long as the process.
     pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Memory, options, genesis)
@@ -71,9 +96,14 @@ impl Store {
 
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
-        let (position, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
-        let writer = Mutex::new(Writer { position, uncertain: None });
-        Ok(Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)) })))
+        let (position, arrivals, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
+        Ok(Self::of(engine, options, position, arrivals, slot))
+    }
+
+    fn of(engine: Engine, options: Options, position: Position, arrivals: Arrivals, slot: Slot) -> Self {
+        let writer = Mutex::new(Writer { position, arrivals, uncertain: None });
+        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(0));
+        Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
@@ -89,8 +119,11 @@ impl Store {
         }
         // The second time if an error of somebody else had stopped the engine before.
         for last in [false, true] {
-            match self.write(&writer.position, batch) {
-                Ok(position) => return Ok(self.took(&mut writer, position)),
+            match self.write(&writer, batch) {
+                Ok((position, moved)) => {
+                    writer.arrivals.apply(moved);
+                    return Ok(self.took(&mut writer, position));
+                }
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Storage(error)) => {
                     let stopped = matches!(error, redb::Error::PreviousIo | redb::Error::DatabaseClosed);
@@ -107,17 +140,24 @@ impl Store {
         unreachable!("the second time returns")
     }
 
-    fn write(&self, position: &Position, batch: &Batch) -> Result<Position, Failure> {
+    fn write(&self, writer: &Writer, batch: &Batch) -> Result<(Position, Moved), Failure> {
         let transaction = self.0.engine.write()?;
-        let mut step =
-            Step { tables: Tables::new(&transaction), position: *position, options: &self.0.options };
+        let mut step = Step {
+            tables: Tables::new(&transaction),
+            position: writer.position,
+            options: &self.0.options,
+            arrivals: writer.arrivals.moves(),
+            repeated: 0,
+        };
         step.position.step += 1;
         for entry in &batch.entries {
             step.apply(entry)?;
         }
-        let position = step.finish()?;
+        let repeated = step.repeated;
+        let done = step.finish()?;
         transaction.commit()?;
-        Ok(position)
+        self.0.repeated.fetch_add(repeated, Ordering::Relaxed);
+        Ok(done)
     }
 
     fn took(&self, writer: &mut Writer, position: Position) -> Committed {
@@ -134,33 +174,34 @@ impl Store {
 
     /// After a failed write: opens the file again and looks whether the step is in it.
     fn look(&self, writer: &mut Writer, batch: &Batch, error: &StoreError) -> Result<bool> {
-        let Ok(position) = self.reopened() else {
+        let Ok((position, arrivals)) = self.reopened() else {
             writer.uncertain = Some(batch.id);
             return Err(self.uncertain(error.to_string()));
         };
         let written = position.step > writer.position.step;
-        writer.position = position;
+        (writer.position, writer.arrivals) = (position, arrivals);
         self.0.refresh(position.folded)?;
         Ok(written)
     }
 
     /// Finds out whether an uncertain step was written. If not, it is as if it had never been tried.
     fn resolve(&self, writer: &mut Writer, step: u64, batch: &Batch) -> Result<bool> {
-        let position = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
+        let (position, arrivals) = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
         let written = position.step > writer.position.step;
         if written && step != batch.id {
             return Err(self.uncertain("it was, and this is another one".into()));
         }
-        writer.position = position;
+        (writer.position, writer.arrivals) = (position, arrivals);
         writer.uncertain = None;
         self.0.refresh(position.folded)?;
         Ok(written)
     }
 
-    fn reopened(&self) -> Result<Position> {
-        self.0.engine.reopen()?;
-        let read = self.0.engine.read()?;
-        position(&self.0.engine, &read)
+    fn reopened(&self) -> Result<(Position, Arrivals)> {
+        let engine = &self.0.engine;
+        engine.reopen()?;
+        let read = engine.read()?;
+        Ok((position(engine, &read)?, engine.guarded(|| Arrivals::read(engine, &read))?))
     }
 
     fn uncertain(&self, why: String) -> StoreError {
@@ -186,6 +227,15 @@ impl Store {
     pub fn heads(&self) -> (BlockId, BlockId) {
         let position = self.0.writer().position;
         (position.finalized, position.newest)
+    }
+
+    /// What it has done since it was opened, and how large it is.
+    pub fn stats(&self) -> Stats {
+        Stats {
+            syncs: self.0.engine.syncs(),
+            bytes: self.0.engine.medium().bytes(),
+            repeated: self.0.repeated.load(Ordering::Relaxed),
+        }
     }
 
     /// Compares the file with the head that the service has applied on the chain. If the chain is ahead the file is an

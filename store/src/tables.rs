@@ -7,8 +7,8 @@ type Definition<K, V> = TableDefinition<'static, K, V>;
 
 /// Whose file it is, how far it is, and where following begins.
 pub(crate) const META: Definition<&str, &[u8]> = TableDefinition::new("meta");
-/// Accepted transactions that are neither final nor ended, by hash.
-pub(crate) const TRANSACTIONS: Definition<&[u8; 32], &[u8]> = TableDefinition::new("transactions");
+/// Accepted transactions that are neither final nor ended, in the order of arrival.
+pub(crate) const TRANSACTIONS: Definition<u64, &[u8]> = TableDefinition::new("transactions");
 /// Why transactions ended, by hash.
 pub(crate) const ENDED: Definition<&[u8; 32], &[u8]> = TableDefinition::new("ended");
 /// The same transactions in the order in which they ended.
@@ -109,7 +109,7 @@ macro_rules! tables {
 
 tables! {
     meta META: &'static str => &'static [u8];
-    transactions TRANSACTIONS: &'static [u8; 32] => &'static [u8];
+    transactions TRANSACTIONS: u64 => &'static [u8];
     ended ENDED: &'static [u8; 32] => &'static [u8];
     ended_order ENDED_ORDER: u64 => &'static [u8; 32];
     queue QUEUE: u64 => &'static [u8];

@@ -104,7 +104,7 @@ impl Store {
 
 /// Checks every page of a file that nobody uses.
 pub fn verify(path: impl AsRef<Path>) -> Result<()> {
-    let engine = existing(path.as_ref())?;
+    let engine = existing(path.as_ref(), CACHE_BYTES)?;
     position(&engine, &engine.read()?)?;
     let sound = engine.exclusively(Database::check_integrity)?;
     match sound.map_err(|error| engine.error(error.into()))? {
@@ -118,7 +118,7 @@ pub fn compact(path: impl AsRef<Path>) -> Result<(u64, u64)> {
     let path = path.as_ref();
     let bytes = || fs::metadata(path).map(|file| file.len()).unwrap_or(0);
     let before = bytes();
-    let engine = existing(path)?;
+    let engine = existing(path, CACHE_BYTES)?;
     position(&engine, &engine.read()?)?;
     let compacted = engine.exclusively(Database::compact)?;
     compacted.map_err(|error| engine.error(error.into()))?;
@@ -126,10 +126,11 @@ pub fn compact(path: impl AsRef<Path>) -> Result<(u64, u64)> {
     Ok((before, bytes()))
 }
 
-fn existing(path: &Path) -> Result<Engine> {
+/// Opens a file that is there.
+pub(crate) fn existing(path: &Path, cache_bytes: usize) -> Result<Engine> {
     match fs::metadata(path) {
         Ok(file) if file.len() == 0 => Err(StoreError::Foreign(path.into())),
-        Ok(_) => Engine::open(Medium::File(path.into()), CACHE_BYTES),
+        Ok(_) => Engine::open(Medium::File(path.into()), cache_bytes),
         Err(source) => Err(StoreError::Io { path: path.into(), source }),
     }
 }

@@ -126,7 +126,6 @@ impl Chain {
 /// An accepted transaction with what the pool must know of it after a restart.
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
-    pub(crate) arrival: u64,
     pub(crate) at: Time,
     pub(crate) attempts: u32,
     pub(crate) lone_failures: u32,
@@ -137,7 +136,7 @@ pub(crate) struct Accepted {
 impl Accepted {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(64 + self.tx.encoded().len());
-        self.arrival.encode_to(&mut out);
+        self.tx.hash().encode_to(&mut out);
         self.at.as_millis().encode_to(&mut out);
         (self.attempts, self.lone_failures).encode_to(&mut out);
         self.returned.encode_to(&mut out);
@@ -150,7 +149,8 @@ impl Accepted {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         whole(unsealed(bytes)?, |input| {
-            let (arrival, at) = Decode::decode_from(input)?;
+            let start = input.clone();
+            let (hash, at) = <(B256, u64)>::decode_from(input)?;
             let (attempts, lone_failures) = Decode::decode_from(input)?;
             let returned = Decode::decode_from(input)?;
             let sender = take_address(input)?;
@@ -158,13 +158,16 @@ impl Accepted {
             let authorities = (0..len).map(|_| take_address(input)).collect::<Result<Vec<_>, _>>()?;
             let rest = input.left();
             let tx = take_tx(input, rest, sender, authorities)?;
-            Ok(Self { arrival, at: Time::from_millis(at), attempts, lone_failures, returned, tx })
+            if tx.hash() != hash {
+                return Err(inconsistent(&start, "an accepted transaction has another hash"));
+            }
+            Ok(Self { at: Time::from_millis(at), attempts, lone_failures, returned, tx })
         })
     }
 
-    /// The arrival number alone.
-    pub(crate) fn arrival(bytes: &[u8]) -> Option<u64> {
-        Some(u64::from_le_bytes(*bytes.first_chunk()?))
+    /// The hash alone.
+    pub(crate) fn hash(bytes: &[u8]) -> Option<B256> {
+        bytes.first_chunk().map(|hash| B256::new(*hash))
     }
 }
 
@@ -252,16 +255,16 @@ mod tests {
     proptest! {
         #[test]
         fn accepted_transactions_come_back(
-            (arrival, at, nonce) in any::<(u64, u64, u64)>(),
+            (at, nonce) in any::<(u64, u64)>(),
             (attempts, lone_failures, returned) in any::<(u32, u32, bool)>(),
             input in proptest::collection::vec(any::<u8>(), 0..300),
             authorities in proptest::collection::vec(any::<[u8; 20]>().prop_map(Address::from), 0..4),
         ) {
             let at = Time::from_millis(at);
             let tx = tx(nonce, input, authorities);
-            let accepted = Accepted { arrival, at, attempts, lone_failures, returned, tx };
+            let accepted = Accepted { at, attempts, lone_failures, returned, tx };
             let bytes = accepted.encode();
-            prop_assert_eq!(Accepted::arrival(&bytes), Some(arrival));
+            prop_assert_eq!(Accepted::hash(&bytes), Some(accepted.tx.hash()));
             let again = Accepted::decode(&bytes).unwrap();
             prop_assert_eq!(again.tx.authorities(), accepted.tx.authorities());
             prop_assert_eq!(again.tx.sender(), accepted.tx.sender());

@@ -8,6 +8,7 @@
 //!   kill --kills N         the real node, killed at the worst moments  kill: kills=N accepted=A final=F terminal=T lost=0 duplicated=0
 //!   rpc-compat             recorded requests, and what others answered  rpc-compat: exact E of N, schema S of N
 //!   sender-sim --seeds N   managed accounts against a chain, a store and owners that fail   sender-sim: seeds=N faults=F violations=V
+//!   sender-e2e --kills N   managed accounts in the real node, killed, behind a bad network   sender-e2e: target=T requests=N kills=K …
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
@@ -19,6 +20,7 @@ pub mod blocks;
 pub mod crash;
 pub mod devnet;
 pub mod fixtures;
+pub mod fuzz;
 pub mod http;
 pub mod kill;
 pub mod load;
@@ -29,6 +31,7 @@ pub mod ratios;
 pub mod recorded;
 pub mod rpc_compat;
 pub mod rpc_world;
+pub mod sender_e2e;
 pub mod sender_sim;
 pub mod sender_store;
 pub mod sim;

@@ -58,11 +58,17 @@ impl Pectin {
     /// Starts it. Nothing of the environment changes its settings.
     pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> io::Result<Self> {
         let mut command = Command::new(binary()?);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(arguments);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_"))
         {
             command.env_remove(name);
         }
+        Self::from(command)
+    }
+
+    /// Starts a command that becomes it.
+    pub fn from(mut command: Command) -> io::Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let (sender, lines) = channel();
         let streams: [Option<Box<dyn io::Read + Send>>; 2] =

@@ -23,6 +23,8 @@ use types::{BlockId, Event, ReceiptedBlock, SealedBlock, Time, Transaction};
 pub struct World {
     /// Where the server's tasks run.
     pub runtime: Runtime,
+    /// What answers, without the server.
+    pub api: Arc<Api>,
     /// Where it listens, as `http://..`.
     pub url: String,
     /// What it publishes.
@@ -79,15 +81,17 @@ impl World {
             driver: driver.clone(),
             extensions: vec![],
         };
-        let server = runtime.block_on(async {
+        let (api, server) = runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("there is a free port");
-            Server::start(listener, Api::new(rpc_config, sources), None).expect("it listens")
+            let api = Api::new(rpc_config, sources);
+            (api.clone(), Server::start(listener, api, None).expect("it listens"))
         });
         let url = format!("http://{}", server.address());
         let schemas = crate::fixtures::folder("rpc-compat")
             .map(|folder| Schemas::read(&folder.join("openrpc.json")).expect("the specification is there"));
         Self {
             runtime,
+            api,
             url,
             feed,
             pool,
@@ -258,6 +262,7 @@ fn snapshot(blocks: &[Arc<RecentBlock>], finalized: BlockId, pending: Option<Arc
         pool: txpool::Stats::default(),
         rules: pool_config().rules(HEAD),
         health: Health::default(),
+        insight: rpc::Insight::default(),
     };
     Snapshot::new(blocks.to_vec(), parts).expect("the blocks follow each other")
 }

@@ -215,6 +215,63 @@ pub enum Advice {
 }
 
 impl Error {
+    /// Every name that [`Error::reason`] gives.
+    pub const REASONS: &'static [&'static str] = &[
+        "account_limit",
+        "already_known",
+        "authority_reserved",
+        "below_base_fee",
+        "below_minimum_price",
+        "delegated",
+        "funds",
+        "future_replaces_pending",
+        "gas_limit",
+        "intrinsic_gas",
+        "malformed",
+        "nonce_max",
+        "nonce_too_high",
+        "nonce_too_low",
+        "oversized",
+        "pool_full",
+        "replacement_underpriced",
+        "sender_not_eoa",
+        "signature",
+        "tip_above_fee_cap",
+        "type_not_supported",
+        "underpriced",
+        "wrong_chain",
+    ];
+
+    /// A short name of the kind of reason, for those who count.
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::TooShort | Self::Undecodable(_) | Self::TrailingBytes => "malformed",
+            Self::SetCodeCreation | Self::NoAuthorization => "malformed",
+            Self::TypeNotSupported => "type_not_supported",
+            Self::Unprotected | Self::ChainId { .. } => "wrong_chain",
+            Self::SignatureValues | Self::SignatureRecovery => "signature",
+            Self::Oversized { .. } | Self::InitCode { .. } => "oversized",
+            Self::GasCap { .. } | Self::BlockGasLimit => "gas_limit",
+            Self::TipAboveFeeCap => "tip_above_fee_cap",
+            Self::NonceMax => "nonce_max",
+            Self::IntrinsicGas { .. } | Self::FloorGas { .. } => "intrinsic_gas",
+            Self::PriceBelowMinimum { .. } => "below_minimum_price",
+            Self::FeeCapBelowBaseFee { .. } => "below_base_fee",
+            Self::AlreadyKnown => "already_known",
+            Self::NonceTooLow { .. } => "nonce_too_low",
+            Self::NonceTooHigh { .. } => "nonce_too_high",
+            Self::SenderNotEoa { .. } => "sender_not_eoa",
+            Self::Funds { .. } | Self::FundsOfAll { .. } | Self::FundsOfReplacement { .. } => "funds",
+            Self::AccountLimit { .. } => "account_limit",
+            Self::DelegatedLimit | Self::DelegatedGap => "delegated",
+            Self::AuthorityReserved => "authority_reserved",
+            Self::Underpriced => "underpriced",
+            Self::FutureReplacesPending => "future_replaces_pending",
+            Self::Full => "pool_full",
+            Self::ReplacementUnderpriced => "replacement_underpriced",
+        }
+    }
+
     /// The JSON-RPC code: go-ethereum answers every refused transaction with −32000.
     pub const fn code(&self) -> i32 {
         -32000

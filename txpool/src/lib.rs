@@ -85,6 +85,8 @@ mod error;
 mod evict;
 mod gas;
 mod insert;
+#[cfg(any(test, feature = "model"))]
+pub mod model;
 mod order;
 mod pool;
 mod recover;

@@ -114,6 +114,20 @@ pub enum Event {
         /// Whether one of those that wait can be sent.
         can_submit: bool,
     },
+    /// A bundle should have been sent in a window, and this node was too late for it.
+    WindowMissed {
+        /// The block.
+        block: BlockId,
+    },
+    /// A version of a bundle reached no guarantor, or was refused by those that it reached.
+    NotSubmitted {
+        /// The block.
+        block: BlockId,
+        /// The version.
+        version: u32,
+        /// Why.
+        why: String,
+    },
     /// A version of a bundle is about to be sent.
     Submitted {
         /// The block.
@@ -226,6 +240,11 @@ impl fmt::Display for Event {
             Self::Requeued { block, version } => {
                 queue_line(f, "Requeued", block)?;
                 write!(f, " version={version}")
+            }
+            Self::WindowMissed { block } => queue_line(f, "Window missed", block),
+            Self::NotSubmitted { block, version, why } => {
+                queue_line(f, "Not submitted", block)?;
+                write!(f, " version={version}: {why}")
             }
             Self::DuplicateGuarantee { block } => queue_line(f, "Another version guaranteed too", block),
             Self::Finalized { block } => queue_line(f, "Marked finalized", block),

@@ -54,10 +54,19 @@ pub(super) struct ChainSpecArgs {
     /// The UDP port of the first validator; the others follow.
     #[arg(long, default_value_t = 40_000, value_name = "PORT")]
     validator_port: u16,
+    /// Where each validator listens, if not on one address: IP:PORT for each, separated by commas.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["validator_addr", "validator_port"])]
+    validator_addrs: Vec<SocketAddr>,
     /// The directory for chain-spec.json, genesis.json and builder.key.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// If the files are there already, leave them as they are and be content.
+    #[arg(long)]
+    if_missing: bool,
 }
+
+/// The files, the secret first: it is the one that cannot be made again.
+const FILES: [&str; 3] = ["builder.key", "chain-spec.json", "genesis.json"];
 
 /// A chain: its parameters, its service, and its first EVM block.
 pub(super) struct Chain {
@@ -137,27 +146,55 @@ impl Chain {
     }
 }
 
+impl ChainSpecArgs {
+    /// Where the validators listen.
+    fn addresses(&self, validators: u16) -> Result<Vec<SocketAddr>, Failure> {
+        if !self.validator_addrs.is_empty() {
+            let given = self.validator_addrs.len();
+            if given != usize::from(validators) {
+                return Err(Failure::Usage(format!(
+                    "--validator-addrs has {given} of {validators} addresses"
+                )));
+            }
+            return Ok(self.validator_addrs.clone());
+        }
+        let address =
+            |index| Some(SocketAddr::new(self.validator_addr, self.validator_port.checked_add(index)?));
+        let addresses = (0..validators).map(address).collect::<Option<Vec<_>>>();
+        addresses.ok_or_else(|| Failure::usage("there are not enough ports for the validators"))
+    }
+}
+
 pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
+    let there =
+        FILES.map(|name| args.out.join(name)).into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
+    match there.first() {
+        Some(_) if args.if_missing && there.len() == FILES.len() => {
+            println!("there already: {}", args.out.display());
+            Ok(())
+        }
+        Some(path) => {
+            Err(Failure::Usage(format!("{} is there already; nothing is written over", path.display())))
+        }
+        None => make(args),
+    }
+}
+
+fn make(args: &ChainSpecArgs) -> Result<(), Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(Failure::runtime)?;
     let secret = Ed25519Secret::from_seed(&seed);
     let chain = args.chain.chain(args.genesis.as_deref(), args.gas_limit, &secret)?;
-    let addresses = (0..chain.params.validators).map(|index| {
-        let port = args.validator_port.checked_add(index);
-        port.map(|port| SocketAddr::new(args.validator_addr, port))
-    });
-    let addresses = addresses.collect::<Option<Vec<_>>>();
-    let addresses =
-        addresses.ok_or_else(|| Failure::usage("there are not enough ports for the validators"))?;
+    let addresses = args.addresses(chain.params.validators)?;
     let mut jam = chain.jam();
     jam.fixed_addresses = Some(addresses.clone());
     let spec = jam.spec(&addresses);
     let directory = &args.out;
     let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
+    write_secret(&directory.join("builder.key"), &hex::encode(seed)).map_err(failed)?;
     std::fs::write(directory.join("chain-spec.json"), spec.to_json()).map_err(failed)?;
     std::fs::write(directory.join("genesis.json"), &chain.genesis_json).map_err(failed)?;
-    write_secret(&directory.join("builder.key"), &hex::encode(seed)).map_err(failed)?;
     println!("chain        {}", spec.genesis_hash());
     println!("first block  {}", chain.genesis.id());
     println!("service      {} builder {}", chain.config.service, chain.config.builder);

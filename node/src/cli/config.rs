@@ -1,6 +1,6 @@
 //! `pectin config`: what can be set, and whether a file is right.
 
-use super::{Failure, file};
+use super::{Failure, Options, file, show};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -16,6 +16,9 @@ enum What {
     /// Prints every setting with its meaning and its default, as a file to begin with.
     #[command(after_help = "Example:\n  pectin config print > pectin.toml")]
     Print,
+    /// Prints what a node would be started with: flags over the environment over the file. What is missing has its default.
+    #[command(after_help = "Example:\n  pectin config show --config pectin.toml --http-port 9000")]
+    Show(Box<ShowArgs>),
     /// Says whether a configuration file can be used.
     #[command(after_help = "Example:\n  pectin config check pectin.toml")]
     Check {
@@ -25,12 +28,28 @@ enum What {
     },
 }
 
-pub(super) fn run(args: &ConfigArgs) -> Result<(), Failure> {
-    match &args.what {
-        What::Print => print!("{}", file::reference()),
+/// What a node would be told.
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The configuration file.
+    #[arg(long, env = "PECTIN_CONFIG", hide_env = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    network: file::Network,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(super) fn run(args: ConfigArgs) -> Result<(), Failure> {
+    match args.what {
+        What::Print => show::print(&file::reference()),
+        What::Show(args) => {
+            let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
+            show::print(&file::effective(&network, &options)?);
+        }
         What::Check { file } => {
-            file::load(file)?;
-            println!("{} can be used", file.display());
+            file::load(&file)?;
+            show::print(&format!("{} can be used\n", file.display()));
         }
     }
     Ok(())

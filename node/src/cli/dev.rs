@@ -3,16 +3,20 @@
 use super::{
     Failure, Options,
     chain_spec::{Chain, ChainArgs},
+    file,
     setup::{self, Setup},
 };
 use crate::{
-    accounts::{self, DEV_MNEMONIC},
+    accounts,
     banner::Banner,
+    data,
+    runtime::{DevMethods, Faucet},
+    wallet::Wallet,
 };
 use clap::Args;
 use devnet::Devnet;
 use jam::Ed25519Secret;
-use std::{path::PathBuf, time::Instant};
+use std::{path::PathBuf, sync::Arc, time::Instant};
 
 /// Builders of development networks have this key. Validators have the keys before it.
 const BUILDER: u32 = 1 << 16;
@@ -31,12 +35,19 @@ pub(super) struct DevArgs {
     /// Blocks that finality lies behind.
     #[arg(long, default_value_t = 2, value_name = "BLOCKS", help_heading = "Chain")]
     finality_lag: u64,
+    /// Where to write addresses, keys and URLs as JSON, once everything is ready.
+    #[arg(long, value_name = "FILE", help_heading = "Chain")]
+    config_out: Option<PathBuf>,
+    /// The configuration file. What it says of a network is not for this one.
+    #[arg(long, env = "PECTIN_CONFIG", hide_env = true, value_name = "FILE")]
+    config: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
 }
 
-pub(super) fn run(args: DevArgs) -> Result<(), Failure> {
+pub(super) fn run(mut args: DevArgs) -> Result<(), Failure> {
     let begun = Instant::now();
+    (_, args.options) = file::merged(args.config.as_deref(), Default::default(), args.options)?;
     Setup::start_logging(&args.options)?;
     let secret = Ed25519Secret::trivial(BUILDER);
     let gas_limit = args.options.gas_limit.unwrap_or(service::config::GAS_LIMIT);
@@ -45,7 +56,8 @@ pub(super) fn run(args: DevArgs) -> Result<(), Failure> {
 }
 
 async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instant) -> Result<(), Failure> {
-    let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, options } = args;
+    let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options, .. } =
+        args;
     let Chain { params, config, genesis, .. } = chain;
     let data_dir = options.data_dir.clone();
     let devnet = Devnet::start(devnet::Config {
@@ -55,24 +67,45 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
         ..devnet::Config::new(config, genesis.id())
     });
-    let devnet = devnet.await.map_err(Failure::from)?;
+    let devnet = Arc::new(devnet.await.map_err(Failure::from)?);
     let spec = devnet.chain_spec().clone();
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir: data_dir.clone(), is_dev: true };
-    let node = setup.start().await?;
     let funded = match genesis_file {
         Some(_) => vec![],
         None => accounts::derive(&flags.mnemonic, flags.accounts).map_err(Failure::usage)?,
     };
+    // The last account pays, so that the nonces of the first ones are whoever uses them.
+    let faucet =
+        funded.last().map(|account| Wallet::new(&account.key)).transpose().map_err(Failure::usage)?;
+    let dev = Some(DevMethods { faucet: faucet.map(Faucet::new) });
+    let data_dir_given = data_dir.clone();
+    let dev_keys = funded.iter().map(|account| account.key).collect();
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir,
+        is_dev: true,
+        dev,
+        dev_keys,
+        devnet: Some(devnet.clone()),
+    };
+    let node = setup.start().await?;
     let banner = Banner {
         http: node.http(),
         chain_id: config.chain_id,
         network: (params.validators, params.cores),
         slot_ms,
-        data_dir,
+        data_dir: data_dir_given,
         accounts: funded,
         balance_wei: service::genesis::DEV_BALANCE_WEI,
-        mnemonic: Some(flags.mnemonic).filter(|mnemonic| mnemonic != DEV_MNEMONIC),
+        mnemonic: flags.mnemonic,
     };
+    if let Some(path) = config_out {
+        let written = data::write_whole(&path, format!("{:#}\n", banner.as_json()).as_bytes());
+        written.map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
+    }
     print!("{banner}");
     println!("ready in {:.1} s\n", begun.elapsed().as_secs_f64());
     let result = setup::run_until_stopped(node).await;

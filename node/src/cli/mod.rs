@@ -1,16 +1,31 @@
 //! The command line.
 
+mod account;
 mod chain_spec;
+mod client;
+mod completions;
 mod config;
+mod db;
 mod dev;
+mod doctor;
 mod failure;
 mod file;
+mod inspect;
+mod load;
+mod managed;
 mod node;
 mod options;
+mod progress;
+mod prompt;
+mod queue;
+mod send;
 mod setup;
+mod show;
+mod tx;
 mod validator;
 
 pub use failure::Failure;
+pub use file::check_config;
 pub use options::{LogFormat, Options, Policy};
 
 use clap::{Parser, Subcommand};
@@ -49,22 +64,81 @@ enum Command {
     /// Makes the files that a network of separate processes starts from.
     #[command(
         name = "chain-spec",
-        after_help = "Example:\n  pectin chain-spec --out net --validators 6 --cores 2"
+        after_help = "Examples:\n  pectin chain-spec --out net --validators 6 --cores 2\n  pectin chain-spec --out net --validator-addrs 10.0.0.1:40000,10.0.0.2:40000,10.0.0.3:40000 --cores 1"
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
+    /// Keys in encrypted files, for accounts that a node runs.
+    Account(account::AccountArgs),
+    /// Hands a transaction to a running node, and shows what becomes of it.
+    #[command(
+        after_help = "Examples:\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --value 1.5ether\n  pectin send --to 0x70997970C51812dc3A010C7d01b50e0d17dc79C8 --idempotency-key order-7 --wait confirmed"
+    )]
+    Send(Box<send::SendArgs>),
     /// Shows what can be set, and checks configuration files.
+    #[command(after_help = "Example:\n  pectin config print > pectin.toml")]
     Config(config::ConfigArgs),
+    /// A transaction's whole way, from the pool to finality.
+    #[command(
+        after_help = "Examples:\n  pectin tx 0x6b1e…\n  pectin tx 0x6b1e… --wait finalized\n  pectin tx 0x6b1e… --json --rpc-url http://127.0.0.1:9000"
+    )]
+    Tx(tx::TxArgs),
+    /// What is on its way to the validators.
+    #[command(after_help = "Examples:\n  pectin queue\n  pectin queue --finished --json")]
+    Queue(queue::QueueArgs),
+    /// One bundle: its versions, packages, anchors, cores and times.
+    #[command(after_help = "Examples:\n  pectin bundle 7\n  pectin bundle B-7 --json")]
+    Bundle(queue::BundleArgs),
+    /// What is in a file, or in the bundle of a block.
+    #[command(
+        after_help = "Examples:\n  pectin inspect witness witness.bin\n  pectin inspect block block.bin --chain-spec net/chain-spec.json --json\n  pectin inspect bundle --block 7 --out ./bundle-7\n  pectin inspect bundle --block 7 --out ./bundle-7 --data-dir ./chain"
+    )]
+    Inspect(inspect::InspectArgs),
+    /// Looks after the data directory.
+    #[command(after_help = "Example:\n  pectin db check --data-dir ./chain")]
+    Db(db::DbArgs),
+    /// Is this machine fit to build blocks, and is the node that runs on it well?
+    #[command(
+        after_help = "Examples:\n  pectin doctor\n  pectin doctor --config pectin.toml --ntp pool.ntp.org"
+    )]
+    Doctor(Box<doctor::DoctorArgs>),
+    /// Sends transactions to a node, and measures what becomes of them.
+    #[command(
+        after_help = "Examples:\n  pectin load\n  pectin load --senders 50 --rate 500 --seconds 30 --erc20 40 --batch 25"
+    )]
+    Load(load::LoadArgs),
+    /// What a shell needs to complete commands and flags.
+    #[command(
+        after_help = "Example:\n  pectin completions bash > ~/.local/share/bash-completion/completions/pectin"
+    )]
+    Completions(completions::CompletionsArgs),
 }
 
 /// Does what the command line says. The exit code says what kind of thing went wrong.
 pub fn run() -> std::process::ExitCode {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // What the store catches it tells as an error, in one sentence.
+        if !store::is_guarded() {
+            usual(panic);
+        }
+    }));
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Dev(args) => dev::run(*args),
         Command::Node(args) => node::run(*args),
         Command::Validator(args) => validator::run(args),
         Command::ChainSpec(args) => chain_spec::run(&args),
-        Command::Config(args) => config::run(&args),
+        Command::Config(args) => config::run(args),
+        Command::Tx(args) => tx::run(&args),
+        Command::Queue(args) => queue::run_queue(&args),
+        Command::Bundle(args) => queue::run_bundle(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Db(args) => db::run(&args),
+        Command::Doctor(args) => doctor::run(*args),
+        Command::Load(args) => load::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Account(args) => account::run(&args),
+        Command::Send(args) => send::run(&args),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,
@@ -83,5 +157,26 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_explains_itself_with_an_example() {
+        fn look(command: &mut clap::Command, path: &str, missing: &mut Vec<String>) {
+            let help = command.render_long_help().to_string();
+            let has_example = help.contains("Example:\n  pectin ")
+                || help.contains("Examples:\n  pectin ")
+                || help.contains("Begin with:\n  pectin ");
+            if !has_example || command.get_about().is_none() {
+                missing.push(path.to_owned());
+            }
+            for command in command.get_subcommands_mut().filter(|command| command.get_name() != "help") {
+                let path = format!("{path} {}", command.get_name());
+                look(command, &path, missing);
+            }
+        }
+        let (mut command, mut missing) = (Cli::command(), vec![]);
+        command.build();
+        look(&mut command, "pectin", &mut missing);
+        assert_eq!(missing, Vec::<String>::new());
     }
 }

@@ -24,11 +24,7 @@ pub(super) struct NodeArgs {
 
 pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     let begun = Instant::now();
-    let (in_file, file_options) = match &args.config {
-        Some(path) => file::load(path)?,
-        None => Default::default(),
-    };
-    let (network, options) = (args.network.or(in_file), args.options.or(file_options));
+    let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
     Setup::start_logging(&options)?;
     let needed = |path: Option<PathBuf>, name: &str| {
         path.ok_or_else(|| {
@@ -48,7 +44,18 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     };
     let data_dir = Some(options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data")));
     let slot_ms = network.slot_ms.unwrap_or(6000);
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: false };
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir,
+        is_dev: false,
+        dev: None,
+        dev_keys: vec![],
+        devnet: None,
+    };
     setup::runtime()?.block_on(async {
         let node = setup.start().await?;
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());

@@ -2,13 +2,13 @@
 //!
 //! Flags win over the environment, the environment over the file, the file over the defaults.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256, Bytes};
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::{net::IpAddr, path::PathBuf};
 
 /// How log lines look.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
     /// For people.
@@ -19,7 +19,7 @@ pub enum LogFormat {
 }
 
 /// How anchors are chosen and what a timeout does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
     /// Anchor two blocks back; after a timeout the same bytes again while their anchor lives.
@@ -29,16 +29,45 @@ pub enum Policy {
     Spec,
 }
 
+/// What is known about one setting, for its reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Described {
+    /// Its name, as a flag and in the file.
+    pub key: &'static str,
+    /// What it is if it is not set, in words where it is not one value.
+    pub default: &'static str,
+    /// A value that it could have.
+    pub example: &'static str,
+    /// What it belongs to.
+    pub heading: &'static str,
+    /// What it means, in lines.
+    pub meaning: &'static [&'static str],
+}
+
+/// The example if there is one, else the default.
+macro_rules! example {
+    ($default:literal) => {
+        $default
+    };
+    ($default:literal $example:literal) => {
+        $example
+    };
+}
+
+// Each line: heading, field, name, variable, type, [more for clap], default in words, and a value to show if the default
+// is none.
 macro_rules! options {
-    ($($(#[doc = $doc:literal])+ $heading:literal $name:ident $long:literal $env:literal : $type:ty = $default:literal,)+) => {
+    ($($(#[doc = $doc:literal])+ $heading:literal $name:ident $long:literal $env:literal : $type:ty
+        $([$($clap:tt)*])? = $default:literal $(like $example:literal)?,)+) => {
         /// Everything that can be set about a builder. What is not set has its default.
-        #[derive(Clone, Debug, Default, Args, Deserialize)]
+        #[derive(Clone, Debug, Default, Args, Deserialize, Serialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct Options {
             $(
                 $(#[doc = $doc])+
                 #[doc = concat!("[default: ", $default, "]")]
-                #[arg(long = $long, env = $env, help_heading = $heading, value_name = "VALUE", hide_env = true)]
+                #[arg(long = $long, env = $env, help_heading = $heading, value_name = "VALUE", hide_env = true $(, $($clap)*)?)]
+                #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )+
         }
@@ -50,9 +79,14 @@ macro_rules! options {
                 Self { $($name: self.$name.or(other.$name),)+ }
             }
 
-            /// Name, default, heading and meaning of every option, in order.
-            pub const ALL: &'static [(&'static str, &'static str, &'static str, &'static [&'static str])] =
-                &[$(($long, $default, $heading, &[$($doc),+]),)+];
+            /// Every option, in order.
+            pub const ALL: &'static [Described] = &[$(Described {
+                key: $long,
+                default: $default,
+                example: example!($default $($example)?),
+                heading: $heading,
+                meaning: &[$($doc),+],
+            },)+];
         }
     };
 }
@@ -63,62 +97,143 @@ options! {
     /// The port to serve JSON-RPC on, HTTP and WebSocket; 0 takes a free one.
     "RPC" http_port "http-port" "PECTIN_HTTP_PORT": u16 = "8545",
     /// Names under which browsers may reach the RPC, besides localhost and plain addresses; separated by commas.
-    "RPC" http_hosts "http-hosts" "PECTIN_HTTP_HOSTS": String = "",
+    "RPC" http_hosts "http-hosts" "PECTIN_HTTP_HOSTS": String = "none" like "builder.example.org",
     /// Origins of web pages that may use the RPC (`*` for all); separated by commas.
-    "RPC" cors_origins "cors-origins" "PECTIN_CORS_ORIGINS": String = "none; * in dev",
+    "RPC" cors_origins "cors-origins" "PECTIN_CORS_ORIGINS": String = "none; * in dev" like "https://app.example.org",
     /// Requests per second that one client may make; 0 for no limit.
-    "RPC" rate_limit "rate-limit" "PECTIN_RATE_LIMIT": u32 = "0",
+    "RPC" rate_limit "rate-limit" "PECTIN_RATE_LIMIT": u32 = "5000, and none for this machine" like "200",
     /// A file with the token for admin methods; made with a fresh token if it is missing.
-    "RPC" token_file "token-file" "PECTIN_TOKEN_FILE": PathBuf = "admin-token in the data directory",
+    "RPC" token_file "token-file" "PECTIN_TOKEN_FILE": PathBuf = "admin-token in the data directory" like "/etc/pectin/admin-token",
     /// Gas that one eth_call may use.
     "RPC" call_gas_max "call-gas-max" "PECTIN_CALL_GAS_MAX": u64 = "50000000",
     /// Milliseconds that one eth_call may take.
     "RPC" call_ms_max "call-ms-max" "PECTIN_CALL_MS_MAX": u64 = "5000",
 
+    /// Bytes of a request, or of a WebSocket message.
+    "RPC" http_body_bytes_max "http-body-bytes-max" "PECTIN_HTTP_BODY_BYTES_MAX": usize = "2097152",
+    /// Calls in a batch.
+    "RPC" http_batch_max "http-batch-max" "PECTIN_HTTP_BATCH_MAX": usize = "100",
+    /// Bytes of an answer.
+    "RPC" http_response_bytes_max "http-response-bytes-max" "PECTIN_HTTP_RESPONSE_BYTES_MAX": usize = "10000000",
+    /// Connections at once, WebSockets included.
+    "RPC" http_connections_max "http-connections-max" "PECTIN_HTTP_CONNECTIONS_MAX": usize = "256",
+    /// Subscriptions of one WebSocket.
+    "RPC" http_subscriptions_max "http-subscriptions-max" "PECTIN_HTTP_SUBSCRIPTIONS_MAX": usize = "64",
+    /// Blocks in a range of logs.
+    "RPC" log_blocks_max "log-blocks-max" "PECTIN_LOG_BLOCKS_MAX": u64 = "100000",
+    /// Logs in an answer.
+    "RPC" logs_max "logs-max" "PECTIN_LOGS_MAX": usize = "20000",
+
+    /// Validators to connect to, besides those of the chain specification: key@ip:port, separated by commas.
+    "Network" peers "peers" "PECTIN_PEERS": String
+        = "none" like "e3r2oc62zwfj3crnuifuvsxvbtlzetk4o5qyhetkhagsc2fgl2oka@203.0.113.7:40000",
+    /// The number of the service that blocks are for; a chain specification with another one is refused.
+    "Network" service_id "service-id" "PECTIN_SERVICE_ID": u32 = "the one in the chain specification" like "7",
+    /// The service that keeps the code of the authorizer, which lets packages onto cores.
+    "Network" authorizer_host "authorizer-host" "PECTIN_AUTHORIZER_HOST": u32 = "0",
+    /// The hash of the authorizer's code.
+    "Network" authorizer_code_hash "authorizer-code-hash" "PECTIN_AUTHORIZER_CODE_HASH": B256
+        = "0xf8d86b97d65319a078e5840f1614c296a5254217794dcc910e72ca174e3c2e86",
+    /// What the authorizer was set up with, in hexadecimal.
+    "Network" authorizer_config "authorizer-config" "PECTIN_AUTHORIZER_CONFIG": Bytes = "0x",
+    /// What convinces the authorizer, in hexadecimal.
+    "Network" authorizer_token "authorizer-token" "PECTIN_AUTHORIZER_TOKEN": Bytes = "0x",
+    /// Connections that validators may open to this node.
+    "Network" p2p_incoming_max "p2p-incoming-max" "PECTIN_P2P_INCOMING_MAX": usize = "64",
     /// The UDP port that the node takes connections from validators on; 0 takes a free one.
     "Network" p2p_port "p2p-port" "PECTIN_P2P_PORT": u16 = "0",
     /// The address that the node takes connections from validators on.
     "Network" p2p_addr "p2p-addr" "PECTIN_P2P_ADDR": IpAddr = "127.0.0.1",
 
     /// Where everything durable is kept.
-    "Data" data_dir "data-dir" "PECTIN_DATA_DIR": PathBuf = "pectin-data; in dev nothing is kept",
+    "Data" data_dir "data-dir" "PECTIN_DATA_DIR": PathBuf = "pectin-data; in dev nothing is kept" like "pectin-data",
     /// States below the final one that can be asked about.
     "Data" states_kept "states-kept" "PECTIN_STATES_KEPT": u64 = "128",
+    /// Bytes of memory for pages of the data file.
+    "Data" cache_bytes "cache-bytes" "PECTIN_CACHE_BYTES": usize = "268435456",
 
     /// Who gets the fees.
     "Building" fee_recipient "fee-recipient" "PECTIN_FEE_RECIPIENT": Address = "0x0000000000000000000000000000000000000000",
     /// Milliseconds after its first transaction that a block is sealed while the queue is empty.
     "Building" seal_after_ms "seal-after-ms" "PECTIN_SEAL_AFTER_MS": u64 = "500",
     /// Transactions in a block at most.
-    "Building" block_txs_max "block-txs-max" "PECTIN_BLOCK_TXS_MAX": usize = "as many as fit",
+    "Building" block_txs_max "block-txs-max" "PECTIN_BLOCK_TXS_MAX": usize = "as many as fit" like "1000",
     /// Gas of a block at most; the chain's own limit holds in any case.
     "Building" gas_limit "gas-limit" "PECTIN_GAS_LIMIT": u64 = "120000000",
     /// Empty blocks after the last transaction, one per slot, so that whoever waits for confirmations gets them.
     "Building" empty_blocks "empty-blocks" "PECTIN_EMPTY_BLOCKS": u32 = "2",
     /// Build and execute, but never submit: true or false.
-    "Building" dry_run "dry-run" "PECTIN_DRY_RUN": bool = "false",
+    "Building" dry_run "dry-run" "PECTIN_DRY_RUN": bool [num_args = 0..=1, require_equals = true, default_missing_value = "true"] = "false",
 
     /// The least maxFeePerGas (gasPrice) that is accepted, in wei.
     "Pool" min_gas_price "min-gas-price" "PECTIN_MIN_GAS_PRICE": u128 = "1000000000",
     /// Transactions that can be executed and wait.
-    "Pool" pool_pending_max "pool-pending-max" "PECTIN_POOL_PENDING_MAX": usize = "1000; 100000 in dev",
+    "Pool" pool_pending_max "pool-pending-max" "PECTIN_POOL_PENDING_MAX": usize = "1000",
     /// Transactions that cannot be executed yet and wait.
-    "Pool" pool_queued_max "pool-queued-max" "PECTIN_POOL_QUEUED_MAX": usize = "1000; 100000 in dev",
+    "Pool" pool_queued_max "pool-queued-max" "PECTIN_POOL_QUEUED_MAX": usize = "1000",
     /// Transactions of one sender.
-    "Pool" pool_sender_max "pool-sender-max" "PECTIN_POOL_SENDER_MAX": usize = "16; 1024 in dev",
+    "Pool" pool_sender_max "pool-sender-max" "PECTIN_POOL_SENDER_MAX": usize = "16; 1024 in dev" like "16",
     /// Seconds that a transaction may wait.
     "Pool" pool_ttl_secs "pool-ttl-secs" "PECTIN_POOL_TTL_SECS": u64 = "3600",
     /// Bytes of one transaction.
-    "Pool" tx_bytes_max "tx-bytes-max" "PECTIN_TX_BYTES_MAX": usize = "32768; 131072 in dev",
+    "Pool" tx_bytes_max "tx-bytes-max" "PECTIN_TX_BYTES_MAX": usize = "32768; 131072 in dev" like "32768",
+    /// Bytes of all transactions that wait.
+    "Pool" pool_bytes_max "pool-bytes-max" "PECTIN_POOL_BYTES_MAX": usize = "33554432",
+    /// How far a transaction's nonce may be ahead of its account.
+    "Pool" pool_nonce_gap_max "pool-nonce-gap-max" "PECTIN_POOL_NONCE_GAP_MAX": u64 = "64; 1024 in dev" like "64",
+    /// Percent that a transaction must offer more than the one that it replaces, on both fees.
+    "Pool" pool_price_bump "pool-price-bump" "PECTIN_POOL_PRICE_BUMP": u8 = "10",
 
     /// How anchors are chosen and what a timeout does: pectin or spec.
     "Queue" queue_policy "queue-policy" "PECTIN_QUEUE_POLICY": Policy = "pectin",
     /// Bundles that may wait to be submitted; when they are as many, building waits.
     "Queue" queue_depth_max "queue-depth-max" "PECTIN_QUEUE_DEPTH_MAX": usize = "12",
     /// Bundles that may be submitted and not yet guaranteed, at most one per core.
-    "Queue" inflight_max "inflight-max" "PECTIN_INFLIGHT_MAX": usize = "as many as cores",
+    "Queue" inflight_max "inflight-max" "PECTIN_INFLIGHT_MAX": usize = "as many as cores" like "2",
     /// Versions that may fail before a block is abandoned.
     "Queue" retries_max "retries-max" "PECTIN_RETRIES_MAX": u32 = "3",
+    /// Sealed blocks that may be not yet final; when they are as many, building waits.
+    "Queue" unfinished_max "unfinished-max" "PECTIN_UNFINISHED_MAX": usize = "64",
+    /// Milliseconds without a guarantee after which a bundle is sent again. Defaults of times are for slots of 6000 ms,
+    /// and scale with the slot.
+    "Queue" guarantee_timeout_ms "guarantee-timeout-ms" "PECTIN_GUARANTEE_TIMEOUT_MS": u64 = "18000",
+    /// Milliseconds before a slot at which the window opens in which bundles are sent.
+    "Queue" window_opens_ms "window-opens-ms" "PECTIN_WINDOW_OPENS_MS": u64 = "3000",
+    /// Milliseconds before a slot at which it closes.
+    "Queue" window_closes_ms "window-closes-ms" "PECTIN_WINDOW_CLOSES_MS": u64 = "1000",
+
+    /// Whether accounts are managed here: true or false.
+    "Sender" sender "sender" "PECTIN_SENDER": bool = "true",
+    /// Where the sender keeps its rows: a file, or a Redis server (redis://..) that several processes share.
+    "Sender" sender_store "sender-store" "PECTIN_SENDER_STORE": String = "sender.redb in the data directory; memory if nothing is kept",
+    /// What the sender's rows in Redis begin with.
+    "Sender" sender_namespace "sender-namespace" "PECTIN_SENDER_NAMESPACE": String = "pectin",
+    /// Other chains to send to, as ID=URL|URL, separated by commas.
+    "Sender" sender_chains "sender-chains" "PECTIN_SENDER_CHAINS": String = "",
+    /// Transactions that a managed account may have in the pool.
+    "Sender" sender_pool_slots "sender-pool-slots" "PECTIN_SENDER_POOL_SLOTS": usize = "100",
+    /// Transactions in flight per managed account.
+    "Sender" sender_in_flight_max "sender-in-flight-max" "PECTIN_SENDER_IN_FLIGHT_MAX": usize = "100",
+    /// The highest price per gas that the sender offers, in wei.
+    "Sender" sender_fee_cap "sender-fee-cap" "PECTIN_SENDER_FEE_CAP": u128 = "500000000000",
+    /// Milliseconds that a transaction stands still before it is made dearer.
+    "Sender" sender_stall_ms "sender-stall-ms" "PECTIN_SENDER_STALL_MS": u64 = "60000",
+    /// Milliseconds that a gap between nonces may last before it is filled.
+    "Sender" sender_gap_grace_ms "sender-gap-grace-ms" "PECTIN_SENDER_GAP_GRACE_MS": u64 = "10000",
+    /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.
+    "Sender" sender_cancel_after_ms "sender-cancel-after-ms" "PECTIN_SENDER_CANCEL_AFTER_MS": u64 = "0",
+    /// A directory of encrypted keys, one password for all; `pectin account` makes them.
+    "Sender" sender_keystore "sender-keystore" "PECTIN_SENDER_KEYSTORE": PathBuf = "keystore in the data directory",
+    /// A file with the password of the keystores; without it the password is asked for on the terminal.
+    "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "none",
+    /// A remote signer that speaks the HTTP interface of web3signer.
+    "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "",
+    /// Certificates (PEM) that are believed besides the usual ones, by webhooks and for the remote signer.
+    "Sender" sender_ca_file "sender-ca-file" "PECTIN_SENDER_CA_FILE": PathBuf = "none",
+    /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
+    "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
+    /// Hours that a request is kept after its end.
+    "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
 
     /// How log lines look: pretty or json.
     "Log" log_format "log-format" "PECTIN_LOG_FORMAT": LogFormat = "pretty",

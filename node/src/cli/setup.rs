@@ -1,26 +1,34 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret};
+use super::{Failure, Options, Policy, chain_spec::write_secret, managed};
 use crate::{
     cli::VERSION,
+    data,
     driver::{Settings, Started},
     logging,
-    runtime::{self, Node, NodeError, RpcConfig},
+    runtime::{self, DevMethods, Ended, Node, NodeError, RpcConfig},
+    sender::{SenderConfig, SenderError},
 };
-use alloy_primitives::hex;
+use alloy_primitives::{B256, hex};
 use bundler::{Authorizer, Bundler};
-use devnet::genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of};
-use jam::{ChainSpec, Ed25519Secret, follow::Start};
+use devnet::{
+    Devnet,
+    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
+};
+use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
 use service::genesis::Genesis;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use store::{Store, StoreError};
 use types::Duration;
 
 /// The port that Ethereum tools try first.
-const HTTP_PORT: u16 = 8545;
+pub(super) const HTTP_PORT: u16 = 8545;
+/// A shorter token could be guessed.
+const TOKEN_CHARS_MIN: usize = 16;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// What is built, and for whom.
@@ -33,6 +41,12 @@ pub(super) struct Setup {
     pub(super) data_dir: Option<PathBuf>,
     /// Whether this is a network for development, where limits are wide and pages may read.
     pub(super) is_dev: bool,
+    /// Methods that only such a network has.
+    pub(super) dev: Option<DevMethods>,
+    /// The validators, if they run here.
+    pub(super) devnet: Option<Arc<Devnet>>,
+    /// Keys that everybody knows, of accounts that the sender runs too.
+    pub(super) dev_keys: Vec<B256>,
 }
 
 impl Setup {
@@ -42,7 +56,7 @@ impl Setup {
     }
 
     /// Opens the store and starts the node.
-    pub(super) async fn start(self) -> Result<Node, Failure> {
+    pub(super) async fn start(mut self) -> Result<Node, Failure> {
         let (service, state) = service_of(&self.spec).map_err(Failure::usage)?;
         let genesis = self.genesis.id();
         if state.head() != genesis {
@@ -58,8 +72,14 @@ impl Setup {
                 self.secret.public()
             )));
         }
+        if let Some(expected) = self.options.service_id.filter(|expected| *expected != service.service) {
+            let found = service.service;
+            return Err(Failure::Usage(format!(
+                "the chain specification has the service {found}, not {expected}"
+            )));
+        }
         let store = self.open_store(service.service)?;
-        let config = self.config(service, state)?;
+        let config = runtime::Config { dev: self.dev.take(), ..self.config(service, state)? };
         Node::start(config, store).await.map_err(|why| failure(&why))
     }
 
@@ -72,15 +92,23 @@ impl Setup {
         };
         let mut options = store::Options::new(chain, self.spec.params);
         options.trail_blocks = self.options.states_kept.unwrap_or(options.trail_blocks);
+        options.cache_bytes = self.options.cache_bytes.unwrap_or(options.cache_bytes);
         let opened = match &self.data_dir {
             None => Store::in_memory(options, &self.genesis),
             Some(directory) => {
                 std::fs::create_dir_all(directory)
                     .map_err(|why| Failure::Data(format!("{}: {why}", directory.display())))?;
-                Store::open(directory.join("pectin.redb"), options, &self.genesis)
+                Store::open(directory.join(data::STORE), options, &self.genesis)
             }
         };
-        opened.map_err(|why: StoreError| Failure::Data(why.to_string()))
+        let opened = opened.map_err(|why: StoreError| Failure::Data(why.to_string()))?;
+        // Only now: what is in the directory of another chain stays as it is.
+        if let Some(directory) = &self.data_dir {
+            let path = directory.join(data::SPEC);
+            data::write_whole(&path, self.spec.to_json().as_bytes())
+                .map_err(|why| Failure::Data(format!("{}: {why}", path.display())))?;
+        }
+        Ok(opened)
     }
 
     fn config(
@@ -97,11 +125,11 @@ impl Setup {
             bundler: self.bundler(service),
             clock,
             pool: self.pool(&service),
-            queue: self.queue(),
+            queue: self.queue()?,
             genesis,
             service: state,
         };
-        let peers = spec.bootnodes.clone();
+        let peers = self.peers()?;
         let p2p_addr = options.p2p_addr.unwrap_or(LOCALHOST);
         let http =
             SocketAddr::new(options.http_addr.unwrap_or(LOCALHOST), options.http_port.unwrap_or(HTTP_PORT));
@@ -111,11 +139,29 @@ impl Setup {
             jam_genesis: spec.genesis_hash(),
             network_key: self.secret.clone(),
             p2p: SocketAddr::new(p2p_addr, options.p2p_port.unwrap_or(0)),
+            p2p_incoming_max: options.p2p_incoming_max,
             peers,
             http,
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
+            spec: spec.to_json(),
+            dev: None,
+            devnet: self.devnet.clone(),
+            sender: self.sender()?,
         })
+    }
+
+    /// The validators of the chain specification, and those that were named besides.
+    fn peers(&self) -> Result<Vec<Bootnode>, Failure> {
+        let named = self.options.peers.iter().flat_map(|peers| peers.split(',')).map(str::trim);
+        let named = named
+            .filter(|peer| !peer.is_empty())
+            .map(|peer| peer.parse::<Bootnode>().map_err(|why| Failure::Usage(format!("--peers: {why}"))));
+        self.spec.bootnodes.iter().copied().map(Ok).chain(named).collect()
+    }
+
+    fn sender(&self) -> Result<Option<SenderConfig>, Failure> {
+        managed::sender(&self.options, self.data_dir.as_deref(), &self.dev_keys, self.is_dev)
     }
 
     fn settings(&self) -> Settings {
@@ -130,13 +176,13 @@ impl Setup {
     }
 
     fn bundler(&self, service: service::Config) -> Bundler {
-        let authorizer = Authorizer {
-            host: AUTHORIZER_HOST,
-            code_hash: NULL_AUTHORIZER_CODE,
-            config: Default::default(),
-            token: Default::default(),
-        };
-        let mut bundler = Bundler::new(service, self.spec.params, authorizer);
+        let options = &self.options;
+        let mut bundler = bundler_of(service, self.spec.params);
+        let authorizer = &mut bundler.authorizer;
+        authorizer.host = options.authorizer_host.unwrap_or(authorizer.host);
+        authorizer.code_hash = options.authorizer_code_hash.unwrap_or(authorizer.code_hash);
+        authorizer.config = options.authorizer_config.clone().unwrap_or_default();
+        authorizer.token = options.authorizer_token.clone().unwrap_or_default();
         let limits = &mut bundler.limits;
         limits.gas_max = self.options.gas_limit.unwrap_or(limits.gas_max).min(limits.gas_max);
         limits.transactions_max =
@@ -155,11 +201,14 @@ impl Setup {
             ttl: options.pool_ttl_secs.map_or(base.ttl, Duration::from_secs),
             gas_price_min_wei: options.min_gas_price.unwrap_or(base.gas_price_min_wei),
             tx_bytes_max: options.tx_bytes_max.unwrap_or(base.tx_bytes_max),
+            pool_bytes_max: options.pool_bytes_max.unwrap_or(base.pool_bytes_max),
+            nonce_gap_max: options.pool_nonce_gap_max.unwrap_or(base.nonce_gap_max),
+            price_bump_percent: options.pool_price_bump.unwrap_or(base.price_bump_percent),
             ..base
         }
     }
 
-    fn queue(&self) -> queue::Config {
+    fn queue(&self) -> Result<queue::Config, Failure> {
         let options = &self.options;
         let mut config = queue::Config::new(&self.spec.params, self.slot_ms);
         config.policy = match options.queue_policy.unwrap_or_default() {
@@ -169,7 +218,18 @@ impl Setup {
         config.max_depth = options.queue_depth_max.unwrap_or(config.max_depth).max(1);
         config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
         config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
-        config
+        config.max_unfinished = options.unfinished_max.unwrap_or(config.max_unfinished).max(1);
+        let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
+        config.guarantee_timeout = ms(options.guarantee_timeout_ms, config.guarantee_timeout);
+        config.window_opens_before = ms(options.window_opens_ms, config.window_opens_before);
+        config.window_closes_before = ms(options.window_closes_ms, config.window_closes_before);
+        let slot = Duration::from_millis(self.slot_ms);
+        if config.window_opens_before <= config.window_closes_before || config.window_opens_before > slot {
+            return Err(Failure::usage(
+                "--window-opens-ms must be above --window-closes-ms, and at most a slot",
+            ));
+        }
+        Ok(config)
     }
 
     fn rpc(&self) -> Result<RpcConfig, Failure> {
@@ -187,6 +247,15 @@ impl Setup {
         config.limits.call_gas_max = options.call_gas_max.unwrap_or(config.limits.call_gas_max);
         config.limits.call_timeout =
             options.call_ms_max.map_or(config.limits.call_timeout, Duration::from_millis);
+        let limits = &mut config.limits;
+        let set = |limit: &mut usize, given: Option<usize>| *limit = given.unwrap_or(*limit).max(1);
+        set(&mut limits.body_bytes_max, options.http_body_bytes_max);
+        set(&mut limits.batch_calls_max, options.http_batch_max);
+        set(&mut limits.response_bytes_max, options.http_response_bytes_max);
+        set(&mut limits.connections_max, options.http_connections_max);
+        set(&mut limits.subscriptions_max, options.http_subscriptions_max);
+        set(&mut limits.logs_max, options.logs_max);
+        limits.log_blocks_max = options.log_blocks_max.unwrap_or(limits.log_blocks_max).max(1);
         if let Some(rate) = options.rate_limit {
             let rate = (rate > 0)
                 .then_some(rpc::Rate { calls_per_second: rate, burst_calls: rate.saturating_mul(2) });
@@ -198,19 +267,37 @@ impl Setup {
 
     /// The operator's token: from its file, or a fresh one that is written there.
     fn token(&self) -> Result<String, Failure> {
-        let in_data = self.data_dir.as_ref().map(|directory| directory.join("admin-token"));
+        let in_data = self.data_dir.as_ref().map(|directory| directory.join(data::TOKEN));
         let Some(path) = self.options.token_file.clone().or(in_data) else { return fresh_token() };
-        match std::fs::read_to_string(&path) {
-            Ok(token) if token.trim().len() >= 16 => Ok(token.trim().to_owned()),
-            Ok(_) => Err(Failure::Usage(format!("{}: a token has at least 16 characters", path.display()))),
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => {
-                let token = fresh_token()?;
-                let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", path.display()));
-                write_secret(&path, &token).map_err(failed)?;
-                Ok(token)
-            }
-            Err(why) => Err(Failure::Usage(format!("{}: {why}", path.display()))),
+        if path.exists() {
+            return read_token(&path);
         }
+        let token = fresh_token()?;
+        write_secret(&path, &token).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
+        Ok(token)
+    }
+}
+
+/// What makes the packages of a service, with the authorizer that lets everything onto a core.
+pub(super) fn bundler_of(service: service::Config, params: jam::Params) -> Bundler {
+    let authorizer = Authorizer {
+        host: AUTHORIZER_HOST,
+        code_hash: NULL_AUTHORIZER_CODE,
+        config: Default::default(),
+        token: Default::default(),
+    };
+    Bundler::new(service, params, authorizer)
+}
+
+/// Reads the operator's token from its file.
+pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
+    let text = super::file::read(path, "the operator's token")?;
+    match text.trim() {
+        token if token.len() >= TOKEN_CHARS_MIN => Ok(token.to_owned()),
+        _ => Err(Failure::Usage(format!(
+            "{}: a token has at least {TOKEN_CHARS_MIN} characters",
+            path.display()
+        ))),
     }
 }
 
@@ -233,6 +320,8 @@ fn failure(why: &NodeError) -> Failure {
         NodeError::Http { .. } | NodeError::P2p { .. } => Failure::Port(why.to_string()),
         NodeError::Start(_) => Failure::Data(why.to_string()),
         NodeError::Thread(_) => Failure::Runtime(why.to_string()),
+        NodeError::Sender(SenderError::Store(_)) => Failure::Data(why.to_string()),
+        NodeError::Sender(_) => Failure::Usage(why.to_string()),
     }
 }
 
@@ -248,8 +337,10 @@ pub(super) async fn run_until_stopped(mut node: Node) -> Result<(), Failure> {
         () = stop_signal() => None,
     };
     let left = node.shutdown().await;
-    if let Some(ended) = ended {
-        return Err(Failure::runtime(ended));
+    match ended {
+        Some(ended @ (Ended::Broken(_) | Ended::Store(_))) => return Err(Failure::Data(ended.to_string())),
+        Some(ended @ Ended::Thread(_)) => return Err(Failure::runtime(ended)),
+        None => {}
     }
     match left {
         Some(left) => {

@@ -110,7 +110,8 @@ impl Driver {
         self.gather_pool();
     }
 
-    pub(super) fn tell(&mut self, event: Event) {
+    /// Tells everybody of something that happened.
+    pub fn tell(&mut self, event: Event) {
         self.output.news.events.push(event);
     }
 }

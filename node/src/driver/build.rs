@@ -166,6 +166,7 @@ impl Driver {
         let hashes = sealed.block().transactions().iter().map(Transaction::hash).collect::<Vec<B256>>();
         let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.now);
         enqueued.map_err(|why| Broken::State(format!("a block was sealed although {why}")))?;
+        self.note_sizes(&sealed, &refined);
         self.output.batch.sealed(self.build_counter, &sealed);
         self.pool.mark_bundled(block, sealed.block().transactions());
         let changed = sealed.accounts.clone();

@@ -87,6 +87,8 @@ impl Driver {
                 cores: &update.cores,
             };
             self.queue.handle_chain(&input, self.now);
+            self.note_cores();
+            self.view.blocks_changed();
         }
         self.gather_queue()?;
         if update.finalized_moved {

@@ -23,6 +23,7 @@ mod act;
 mod build;
 mod chain;
 mod follow;
+mod insight;
 mod seal_policy;
 mod settings;
 mod start;
@@ -37,6 +38,7 @@ pub use start::{StartError, Started};
 use alloy_primitives::Address;
 use build::Open;
 use bundler::Bundler;
+use insight::Watch;
 use jam::{
     SlotClock,
     follow::{Follower, Update},
@@ -144,6 +146,7 @@ pub struct Driver {
     /// Senders whose next nonce may have changed.
     senders: BTreeSet<Address>,
     view: View,
+    watch: Watch,
     output: Output,
     now: Time,
 }
@@ -152,6 +155,7 @@ impl Driver {
     /// Does what is due. Everything that was told before takes effect here.
     pub fn step(&mut self, now: Time) -> Result<Output, Broken> {
         self.now = self.now.max(now);
+        self.note_missed_window();
         self.handle_chain()?;
         self.queue.handle_timeout(self.now);
         self.pool.cleanup(self.now);
@@ -161,6 +165,7 @@ impl Driver {
         self.gather_queue()?;
         self.gather_pool();
         self.gather_nonces();
+        self.note_departure();
         self.show()?;
         self.output.news.at = self.now;
         Ok(core::mem::take(&mut self.output))

@@ -1,6 +1,6 @@
 //! From what is durable to a running driver.
 
-use super::{Broken, Driver, EvmChain, Output, Settings, view::View};
+use super::{Broken, Driver, EvmChain, Output, Settings, insight::Watch, view::View};
 use bundler::Bundler;
 use jam::{
     SlotClock,
@@ -73,6 +73,7 @@ impl Driver {
         let mut tracker = ServiceTracker::new(number, code_hash, follower.finalized().hash, service);
         let service = tracker.view(&follower, &Update::default());
         let queue = Queue::restore(queue, clock, finalized, recovered.records, now);
+        let queue = queue.map_err(|why| Broken::State(why.to_string()))?;
         if queue.newest() != chain.newest_id() {
             let (queue, chain) = (queue.newest(), chain.newest_id());
             return Err(
@@ -101,6 +102,7 @@ impl Driver {
             is_paused: false,
             senders: BTreeSet::new(),
             view: View::default(),
+            watch: Watch::default(),
             output: Output::default(),
             now,
         };

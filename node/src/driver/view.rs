@@ -24,6 +24,10 @@ pub(super) struct View {
     is_stale: bool,
     pool_moved: bool,
     shown_at: Option<Time>,
+    /// How much the follower had been told when that was last looked at.
+    chain_news: u64,
+    /// The slots of the best and of the final JAM block that were shown.
+    slots: Option<(u32, u32)>,
     /// Connected validators.
     peers: usize,
 }
@@ -90,6 +94,11 @@ impl Driver {
 
     /// Makes a picture, if it is time for one.
     pub(super) fn show(&mut self) -> Result<(), Broken> {
+        // Also a node that has nothing to do shows that blocks arrive.
+        if self.view.chain_news != self.chain_news {
+            self.view.chain_news = self.chain_news;
+            self.view.is_stale |= self.view.slots != Some(self.slots());
+        }
         if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now) {
             self.output.news.snapshot = Some(self.picture()?);
         }
@@ -109,12 +118,19 @@ impl Driver {
             pool: self.pool.stats(),
             rules: self.pool.rules(),
             health: self.health(),
+            insight: self.insight(),
         };
         let snapshot = Snapshot::new(blocks, parts).map_err(|why| Broken::State(why.to_string()))?;
         self.view.is_stale = false;
         self.view.pool_moved = false;
         self.view.shown_at = Some(self.now);
+        self.view.slots = Some(self.slots());
         Ok(snapshot)
+    }
+
+    /// The slots of the best and of the final JAM block.
+    fn slots(&self) -> (u32, u32) {
+        (self.follower.view().head().slot, self.follower.finalized().slot)
     }
 
     /// Brings the shown blocks in line with the chain.
@@ -161,16 +177,16 @@ impl Driver {
     }
 
     fn health(&self) -> Health {
-        let (best, finalized) = (self.follower.view().head(), self.follower.finalized());
+        let (best_slot, final_slot) = self.slots();
         let halted = self.queue.halted();
         Health {
             paused: self.is_paused,
             halted: halted.map(|head| format!("the service's head {head} was not built here")),
             peers: self.view.peers,
-            best_slot: Some(best.slot),
-            final_slot: Some(finalized.slot),
+            best_slot: Some(best_slot),
+            final_slot: Some(final_slot),
             syncing: !self.follower.wanted().is_empty()
-                && best.slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
+                && best_slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
         }
     }
 }

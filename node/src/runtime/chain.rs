@@ -12,6 +12,7 @@ use network::{ChainEvent, Endpoint, Follow, Handshake, Retry, SegmentRoots, Stat
 use queue::Sent;
 use std::{collections::BTreeMap, sync::mpsc::Sender};
 use tokio::{sync::mpsc::UnboundedReceiver, time::Instant};
+use types::Event;
 
 /// What the driver wants of the network.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ pub(crate) async fn send(
     let (block, package) = (outgoing.block(), outgoing.package());
     let left = outgoing.closes_at.since(clock.now());
     let sent = if left.is_zero() {
-        tracing::warn!("Queue: Window closed before sending bundleID={}", block.bundle_name());
+        drop(commands.send(Command::Tell(Event::WindowMissed { block })));
         Sent::Failed
     } else {
         let deadline = Instant::now() + left;
@@ -114,11 +115,8 @@ pub(crate) async fn send(
                 Sent::Taken
             }
             Err(why) => {
-                tracing::warn!(
-                    "Queue: Not submitted bundleID={} version={}: {why}",
-                    block.bundle_name(),
-                    outgoing.version
-                );
+                let event = Event::NotSubmitted { block, version: outgoing.version, why: why.to_string() };
+                drop(commands.send(Command::Tell(event)));
                 failure(&why)
             }
         }

@@ -1,4 +1,8 @@
 //! The thread that owns the driver.
+//!
+//! A step costs about the same for one transaction as for twenty, and so does the commit that follows it. Clients that
+//! were answered together come again together; so, when the last step had several submissions, the thread waits a moment
+//! for as many. A lone submission never waits.
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
@@ -8,15 +12,19 @@ use rpc::{Order, OrderError};
 use std::{
     collections::BTreeMap,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    thread,
     time::Duration,
 };
 use store::Base;
 use tokio::sync::oneshot;
 use txpool::SenderContent;
-use types::{Time, Transaction};
+use types::{Event, Time, Transaction};
 
 /// So many commands are handled before the driver takes a step.
 const COMMANDS_MAX: usize = 1024;
+
+/// So long are submissions waited for that are expected to come together.
+const GATHER: Duration = Duration::from_millis(1);
 
 /// The driver looks around this often even if it has no reason to.
 const REST_MAX: Duration = Duration::from_secs(1);
@@ -43,6 +51,8 @@ pub(crate) enum Command {
     Unavailable(HeaderHash),
     /// How a submission ended.
     Sent(u64, PackageHash, Sent),
+    /// Something happened outside the driver that everybody is to hear of.
+    Tell(Event),
     /// The store's flat table has moved on.
     Rebase(Base),
     /// So many validators are connected.
@@ -51,6 +61,8 @@ pub(crate) enum Command {
     Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
     /// The operator wants something.
     Order(Order, oneshot::Sender<Result<u64, OrderError>>),
+    /// A sender may have so many transactions waiting.
+    SenderLimit(Address, usize),
     /// Finish.
     Stop,
 }
@@ -70,13 +82,14 @@ pub(crate) fn run(
     outputs: &SyncSender<Output>,
     world: &mut impl World,
 ) -> Result<(), Broken> {
+    let mut gathered = Gathered::default();
     loop {
         let due = driver.poll_timeout().map_or(REST_MAX, |due| due.since(world.now())).min(REST_MAX);
         let mut stop = false;
         match commands.recv_timeout(due) {
             Ok(first) => {
-                let more = commands.try_iter().take(COMMANDS_MAX);
-                for command in std::iter::once(first).chain(more) {
+                gathered.from(first, commands);
+                for command in gathered.commands.drain(..) {
                     stop |= handle(driver, command, world.now())?;
                 }
             }
@@ -94,6 +107,35 @@ pub(crate) fn run(
     }
 }
 
+/// The commands of the next step.
+#[derive(Default)]
+struct Gathered {
+    commands: Vec<Command>,
+    /// How many submissions the last step had.
+    expected: usize,
+}
+
+impl Gathered {
+    /// Takes what has come, and what can be expected to come at once.
+    ///
+    /// It sleeps instead of waiting for each: whoever sends to a thread that waits has to wake it, which costs more than
+    /// all the rest of handing a transaction over.
+    fn from(&mut self, first: Command, commands: &Receiver<Command>) {
+        self.commands.push(first);
+        self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
+        let submissions = self.submissions();
+        if submissions == self.commands.len() && submissions < self.expected {
+            thread::sleep(GATHER);
+            self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
+        }
+        self.expected = self.submissions();
+    }
+
+    fn submissions(&self) -> usize {
+        self.commands.iter().filter(|command| matches!(command, Command::Submit(..))).count()
+    }
+}
+
 /// Tells the driver; whether it is to stop.
 fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Broken> {
     match command {
@@ -103,6 +145,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
         Command::State { header, recent, entries } => driver.learn(header, &recent, &entries),
         Command::Unavailable(hash) => driver.unavailable(hash),
         Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
+        Command::Tell(event) => driver.tell(event),
         Command::Rebase(base) => driver.rebase(&base),
         Command::Peers(peers) => driver.set_peers(peers),
         Command::Content(sender, answer) => {
@@ -113,6 +156,7 @@ fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Brok
             drop(answer.send(content));
         }
         Command::Order(order, answer) => drop(answer.send(carry_out(driver, order, now)?)),
+        Command::SenderLimit(sender, txs_max) => driver.set_sender_limit(sender, txs_max),
         Command::Stop => return Ok(true),
     }
     Ok(false)
@@ -140,4 +184,53 @@ fn carry_out(driver: &mut Driver, order: Order, now: Time) -> Result<Result<u64,
             false => Err(OrderError("no block can be sealed now: the queue has no room".to_owned())),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+
+    fn submit(commands: &Sender<Command>, count: usize) {
+        for _ in 0..count {
+            commands.send(Command::Submit(vec![], Answer::new(drop))).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_has_come_is_one_step_and_the_next_one_expects_as_much() {
+        let (sender, commands) = channel();
+        let mut gathered = Gathered::default();
+        submit(&sender, 3);
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), gathered.expected), (3, 3));
+        gathered.commands.clear();
+        // Two come at once and the third a little later, from another thread; whether it is in time or not, it is lost
+        // to nobody, and what is expected next is what came.
+        submit(&sender, 2);
+        let late = thread::spawn(move || submit(&sender, 1));
+        gathered.from(commands.recv().unwrap(), &commands);
+        late.join().unwrap();
+        let left = commands.try_iter().count();
+        assert_eq!(gathered.commands.len() + left, 3);
+        assert_eq!(gathered.expected, gathered.commands.len());
+    }
+
+    #[test]
+    fn a_step_has_a_limit_and_the_rest_is_left() {
+        let (sender, commands) = channel();
+        submit(&sender, COMMANDS_MAX + 5);
+        let mut gathered = Gathered::default();
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), commands.try_iter().count()), (COMMANDS_MAX + 1, 4));
+    }
+
+    #[test]
+    fn only_submissions_are_waited_for() {
+        let (sender, commands) = channel();
+        let mut gathered = Gathered { expected: 1000, ..Gathered::default() };
+        sender.send(Command::Peers(1)).unwrap();
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), gathered.expected), (1, 0));
+    }
 }

@@ -20,6 +20,16 @@ pub(crate) struct Gateway {
 const STOPPED: &str = "it is shutting down";
 
 impl Gateway {
+    /// Leaves a word for the driver's thread; it is gone only when the node shuts down.
+    pub(crate) fn tell(&self, command: Command) {
+        drop(self.commands.send(command));
+    }
+
+    /// Why nothing can be accepted now, if so.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.health.trouble()
+    }
+
     fn unavailable<T: Clone>(count: usize, why: &str) -> Vec<Result<T, SubmitError>> {
         vec![Err(SubmitError::Unavailable(why.to_owned())); count]
     }

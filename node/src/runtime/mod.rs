@@ -5,17 +5,28 @@ mod chain;
 mod clock;
 mod driving;
 mod gateway;
+mod methods;
 mod publish;
 mod writer;
 
+pub(crate) use clock::WallClock;
+pub use methods::{DevMethods, Faucet};
 pub use rpc::Config as RpcConfig;
+pub(crate) use writer::WriterHealth;
 
-use crate::driver::{Broken, Driver, Output, StartError, Started};
+use crate::{
+    driver::{Broken, Driver, Output, StartError, Started},
+    observe::Observer,
+    rest::Rest,
+    sender::{self, Pool, Push, SenderConfig, SenderError},
+    web::{self, Web},
+};
 use archive::StoreArchive;
-use clock::WallClock;
-use driving::Command;
-use gateway::Gateway;
+use devnet::Devnet;
+pub(crate) use driving::Command;
+pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
+use methods::Methods;
 use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
 use publish::{Publisher, Wishes};
 use rpc::{Api, Feed, PoolIndex, Server, Snapshot, Sources};
@@ -29,7 +40,6 @@ use std::{
 use store::{Store, StoreError};
 use tokio::{net::TcpListener, sync::oneshot};
 use types::BlockId;
-use writer::WriterHealth;
 
 /// Outputs that may wait for the disk; then the driver waits.
 const OUTPUTS_MAX: usize = 64;
@@ -50,6 +60,8 @@ pub struct Config {
     pub network_key: Ed25519Secret,
     /// Where to take connections from validators.
     pub p2p: SocketAddr,
+    /// Connections that others may open, if not as many as usual.
+    pub p2p_incoming_max: Option<usize>,
     /// Validators to connect to.
     pub peers: Vec<Bootnode>,
     /// Where to serve RPC.
@@ -58,6 +70,14 @@ pub struct Config {
     pub rpc: RpcConfig,
     /// What `web3_clientVersion` says.
     pub version: String,
+    /// The chain specification, for backups.
+    pub spec: String,
+    /// Methods that only a development network has.
+    pub dev: Option<DevMethods>,
+    /// The validators, if they are ours to disturb.
+    pub devnet: Option<Arc<Devnet>>,
+    /// Managed accounts, if there are to be some.
+    pub sender: Option<SenderConfig>,
 }
 
 /// Why a node does not start.
@@ -87,6 +107,9 @@ pub enum NodeError {
     /// A thread cannot be started.
     #[error("no thread can be started: {0}")]
     Thread(io::Error),
+    /// The sender does not start.
+    #[error(transparent)]
+    Sender(#[from] SenderError),
 }
 
 /// Why a running node ended by itself.
@@ -142,10 +165,12 @@ pub struct Node {
     endpoint: Endpoint,
     peers: Peers,
     server: Server,
+    web: Arc<Web>,
     feed: Feed,
     driver: JoinHandle<Option<Left>>,
     writer: JoinHandle<()>,
     ended: oneshot::Receiver<Ended>,
+    sender: Option<::sender::Sender>,
 }
 
 impl std::fmt::Debug for Node {
@@ -156,7 +181,9 @@ impl std::fmt::Debug for Node {
 
 impl Node {
     /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
-    pub async fn start(config: Config, store: Store) -> Result<Self, NodeError> {
+    pub async fn start(mut config: Config, store: Store) -> Result<Self, NodeError> {
+        let dev = config.dev.take();
+        let managed = config.sender.take();
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         let params = started.bundler.params;
@@ -167,11 +194,13 @@ impl Node {
         let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
+        let guarantors = methods::Guarantors::default();
 
         // The driver never leaves its thread; the first picture is made before anybody can look.
         let (ready, is_ready) = oneshot::channel();
         let driver = {
             let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
+            let guarantors = Arc::clone(&guarantors);
             spawn("pectin-driver", move || {
                 let mut driver = match begin(started, &store, &clock, &outputs) {
                     Ok((driver, first)) => {
@@ -183,7 +212,7 @@ impl Node {
                         return None;
                     }
                 };
-                let mut world = Wishes::new(clock, wishes, slots);
+                let mut world = Wishes::new(clock, wishes, slots, guarantors);
                 match driving::run(&mut driver, &orders, &outputs, &mut world) {
                     Ok(()) => Some(left(&driver)),
                     Err(why) => {
@@ -198,13 +227,15 @@ impl Node {
             .unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
 
         let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
+        let mut limits = network::Limits::default();
+        limits.incoming_max = config.p2p_incoming_max.unwrap_or(limits.incoming_max);
         let network = network::Config {
             secret: config.network_key.clone(),
             genesis: config.jam_genesis,
             params,
             role: network::Role::Builder,
             listen: Some(*p2p),
-            limits: network::Limits::default(),
+            limits,
         };
         let endpoint = Endpoint::bind(&network, heard)
             .map_err(|why| NodeError::P2p { addr: *p2p, why: why.to_string() })?;
@@ -213,27 +244,48 @@ impl Node {
         tokio::spawn(chain::relay(follow, wished, commands.clone(), params));
 
         let (feed, index) = (Feed::new(first.snapshot), Arc::new(PoolIndex::default()));
+        let observer = Arc::new(Observer::default());
         let health = WriterHealth::default();
         let publisher = Publisher {
             feed: feed.clone(),
             index: index.clone(),
+            observer: observer.clone(),
             endpoint: endpoint.clone(),
             params,
-            clock,
+            clock: clock.clone(),
             commands: commands.clone(),
             runtime: tokio::runtime::Handle::current(),
         };
         let writer = {
-            let (store, health) = (store.clone(), health.clone());
+            let (store, health, observer) = (store.clone(), health.clone(), observer.clone());
             spawn("pectin-journal", move || {
                 let rebased = |base| drop(publisher.commands.send(Command::Rebase(base)));
-                let result =
-                    writer::run(&store, &written, &health, |output| publisher.publish(output), rebased);
+                let result = writer::run(
+                    &store,
+                    &written,
+                    &health,
+                    observer.commits(),
+                    |output| publisher.publish(output),
+                    rebased,
+                );
                 tell(&end, result.err().map(Ended::Store));
             })?
         };
-        let gateway = Gateway { commands: commands.clone(), health };
-        let sources = Sources {
+        let gateway = Arc::new(Gateway { commands: commands.clone(), health: health.clone() });
+        let methods = Methods {
+            store: store.clone(),
+            bundler: started.bundler.clone(),
+            feed: feed.clone(),
+            pool: index.clone(),
+            driver: gateway.clone(),
+            endpoint: endpoint.clone(),
+            guarantors,
+            spec: config.spec.clone(),
+            dev,
+            rebuilt: Default::default(),
+        };
+        let methods: Arc<dyn rpc::Extension> = Arc::new(methods);
+        let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
                 config.genesis,
@@ -241,15 +293,45 @@ impl Node {
                 config.version.clone(),
             ),
             feed: feed.clone(),
-            pool: index,
-            archive: Arc::new(StoreArchive(store)),
-            driver: Arc::new(gateway),
-            extensions: vec![],
+            pool: index.clone(),
+            archive: Arc::new(StoreArchive(store.clone())),
+            driver: gateway.clone(),
+            extensions,
         };
-        let api = Api::new(config.rpc.clone(), sources);
-        let server = Server::start(listener, api, None);
+        let mut extensions = vec![methods];
+        let (mut running, mut rest) = (None, None);
+        if let Some(managed) = managed {
+            let (slots, open) = (managed.model.pool_slots, managed.open);
+            let own = Api::new(config.rpc.clone(), sources(vec![]));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, (*gateway).clone(), slots);
+            let webhooks = managed.webhooks.clone();
+            let sender = sender::start(managed, Arc::new(pool)).await?;
+            extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
+            extensions.push(Arc::new(Push { sender: sender.clone(), open }));
+            rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
+            running = Some(sender);
+        }
+        let api = Api::new(config.rpc.clone(), sources(extensions));
+        let web = Web::start(web::Sources {
+            feed: feed.clone(),
+            index,
+            api: api.clone(),
+            observer,
+            store,
+            writer: health,
+            clock,
+            facts: facts(&config),
+            limits: page_limits(started),
+            devnet: config.devnet.clone(),
+        });
+        let pages = web.routes();
+        let routes = match rest {
+            Some(rest) => rest.routes(Some(pages)),
+            None => pages,
+        };
+        let server = Server::start(listener, api, Some(routes));
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        Ok(Self { commands, endpoint, peers, server, feed, driver, writer, ended })
+        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender: running })
     }
 
     /// Where RPC is served.
@@ -262,6 +344,11 @@ impl Node {
         &self.feed
     }
 
+    /// Managed accounts, if there are some.
+    pub const fn sender(&self) -> Option<&::sender::Sender> {
+        self.sender.as_ref()
+    }
+
     /// Waits until the node ends by itself, which it should not.
     pub async fn ended(&mut self) -> Ended {
         (&mut self.ended).await.unwrap_or(Ended::Thread("driver's or journal's"))
@@ -270,8 +357,12 @@ impl Node {
     /// Stops: no more requests, the journal finished, the network told. `None` if the journal could not be finished in
     /// time or the driver was broken; nothing that was acknowledged is lost then either.
     pub async fn shutdown(self) -> Option<Left> {
-        let Self { commands, endpoint, peers, server, driver, writer, .. } = self;
+        let Self { commands, endpoint, peers, server, web, driver, writer, sender, .. } = self;
+        web.stop();
         server.stop().await;
+        if let Some(sender) = sender {
+            sender.shutdown().await;
+        }
         drop(commands.send(Command::Stop));
         drop(commands);
         let finished = tokio::task::spawn_blocking(move || {
@@ -283,6 +374,51 @@ impl Node {
         drop(peers);
         endpoint.shutdown().await;
         left.ok().and_then(Result::ok).flatten()
+    }
+}
+
+/// What the page knows of a node and what never changes while it runs.
+fn facts(config: &Config) -> serde_json::Value {
+    let Started { bundler, clock, pool, queue, .. } = &config.driver;
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    serde_json::json!({
+        "version": config.version,
+        "chainId": bundler.config.chain_id,
+        "service": bundler.config.service,
+        "genesis": config.genesis.hash,
+        "dev": config.devnet.is_some(),
+        "dryRun": config.driver.settings.dry_run,
+        "validators": bundler.params.validators,
+        "cores": bundler.params.cores,
+        "slotMs": ms(clock.slot_duration()),
+        "epochMs": clock.start_of(0).as_millis(),
+        "windowOpensBeforeMs": ms(queue.window_opens_before),
+        "windowClosesBeforeMs": ms(queue.window_closes_before),
+        "guaranteeTimeoutMs": ms(queue.guarantee_timeout),
+        "retriesMax": queue.max_retries,
+        "history": queue.history,
+        "anchorMargin": queue.anchor_margin,
+        "depthMax": queue.max_depth,
+        "inflightMax": queue.max_inflight,
+        "unfinishedMax": queue.max_unfinished,
+        "bundleBytesMax": bundler.limits.bundle_bytes_max,
+        "exportSegmentsMax": bundler.limits.export_segments_max,
+        "gasMax": bundler.limits.gas_max,
+        "transactionsMax": bundler.limits.transactions_max,
+        "pendingMax": pool.pending_max,
+        "queuedMax": pool.queued_max,
+        "poolBytesMax": pool.pool_bytes_max,
+    })
+}
+
+fn page_limits(started: &Started) -> crate::observe::Limits {
+    let Started { bundler, pool, queue, .. } = started;
+    crate::observe::Limits {
+        pending_max: pool.pending_max,
+        queued_max: pool.queued_max,
+        bundle_bytes_max: bundler.limits.bundle_bytes_max,
+        gas_max: bundler.limits.gas_max,
+        depth_max: queue.max_depth,
     }
 }
 

@@ -4,14 +4,18 @@ use super::{
     chain::{self, Wish},
     clock::WallClock,
     driving::{Command, World},
+    methods::Guarantors,
 };
-use crate::driver::{Driver, News, Output};
+use crate::{
+    driver::{Driver, News, Output},
+    observe::Observer,
+};
 use jam::{HeaderHash, Params, SlotClock};
 use network::{Endpoint, Handshake, StateWanted};
 use rpc::{Feed, PoolIndex};
 use std::sync::{Arc, mpsc::Sender};
 use tokio::sync::mpsc::UnboundedSender;
-use types::{Event, Time};
+use types::Time;
 
 /// So many peers must say the same about a state whose root is not known.
 const AGREEMENT: usize = 2;
@@ -21,6 +25,7 @@ const AGREEMENT: usize = 2;
 pub(super) struct Publisher {
     pub(super) feed: Feed,
     pub(super) index: Arc<PoolIndex>,
+    pub(super) observer: Arc<Observer>,
     pub(super) endpoint: Endpoint,
     pub(super) params: Params,
     pub(super) clock: WallClock,
@@ -51,35 +56,13 @@ impl Publisher {
         for (sender, nonce) in nonces {
             self.index.set_next_nonce(sender, nonce);
         }
+        // Before the index forgets what became final.
+        self.observer.note(at, &events, snapshot.as_ref(), &self.index);
         self.index.note(&events, at);
         if let Some(snapshot) = snapshot {
             self.feed.publish(snapshot);
         }
-        events.iter().for_each(log);
         self.feed.tell(at, events);
-    }
-}
-
-/// The log line of an event: the queue's at info, alarms as such, the pool's only when asked for.
-fn log(event: &Event) {
-    match event {
-        Event::ForeignHead { .. } | Event::ServiceDiffers { .. } | Event::Refused { .. } => {
-            tracing::error!("{event}");
-        }
-        Event::GuaranteeTimeout { .. }
-        | Event::Abandoned { .. }
-        | Event::Released { .. }
-        | Event::ServiceUnreadable { .. }
-        | Event::DuplicateGuarantee { .. } => tracing::warn!("{event}"),
-        Event::Window { .. }
-        | Event::Sealed { .. }
-        | Event::Submitted { .. }
-        | Event::Guaranteed { .. }
-        | Event::Accumulated { .. }
-        | Event::Finalized { .. }
-        | Event::AnchorStale { .. }
-        | Event::Requeued { .. } => tracing::info!("{event}"),
-        _ => tracing::debug!("{event}"),
     }
 }
 
@@ -95,16 +78,48 @@ pub(super) struct Wishes {
     status: Option<Handshake>,
     /// The block whose state was asked for last, and in which slot.
     state: Option<(HeaderHash, u32)>,
+    /// Who guarantees on each core, for those who ask.
+    guarantors: Guarantors,
+    /// The slot in which they were last noted.
+    noted: Option<u32>,
 }
 
 impl Wishes {
-    pub(super) const fn new(clock: WallClock, wishes: UnboundedSender<Wish>, slots: SlotClock) -> Self {
-        Self { clock, wishes, slots, seen: None, blocks: vec![], status: None, state: None }
+    pub(super) const fn new(
+        clock: WallClock,
+        wishes: UnboundedSender<Wish>,
+        slots: SlotClock,
+        guarantors: Guarantors,
+    ) -> Self {
+        Self {
+            clock,
+            wishes,
+            slots,
+            seen: None,
+            blocks: vec![],
+            status: None,
+            state: None,
+            guarantors,
+            noted: None,
+        }
     }
 
     fn wish(&self, wish: Wish) {
         // The network is gone only when the node shuts down.
         drop(self.wishes.send(wish));
+    }
+
+    /// Once in a slot, and as soon as they can be known.
+    fn note_guarantors(&mut self, driver: &Driver) {
+        let slot = self.slots.slot_at(self.clock.now());
+        if self.noted == Some(slot) {
+            return;
+        }
+        let view = driver.follower().view();
+        let cores = 0..driver.bundler().params.cores;
+        let guarantors = cores.map(|core| network::guarantors(&view, core, slot)).collect::<Vec<_>>();
+        self.noted = guarantors.iter().any(|core| !core.is_empty()).then_some(slot);
+        *self.guarantors.lock() = guarantors;
     }
 
     /// The state after the best block's parent is proved by the best block's header.
@@ -144,5 +159,6 @@ impl World for Wishes {
             self.wish(Wish::Status(status));
         }
         self.want_state(driver);
+        self.note_guarantors(driver);
     }
 }

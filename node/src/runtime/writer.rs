@@ -5,9 +5,10 @@
 
 use crate::driver::Output;
 use parking_lot::RwLock;
+use rpc::Histogram;
 use std::{
     sync::{Arc, mpsc::Receiver},
-    time::Duration,
+    time::{Duration, Instant},
 };
 use store::{Base, Batch, Committed, Retry, Store, StoreError};
 
@@ -37,6 +38,7 @@ pub(crate) fn run(
     store: &Store,
     outputs: &Receiver<Output>,
     health: &WriterHealth,
+    durations: &Histogram,
     mut after: impl FnMut(Output),
     mut rebased: impl FnMut(Base),
 ) -> Result<(), StoreError> {
@@ -45,7 +47,9 @@ pub(crate) fn run(
         group.extend(outputs.try_iter().take(GROUP_MAX));
         let mut batch = Batch::new();
         group.iter_mut().for_each(|output| batch.append(&mut output.batch));
+        let begun = Instant::now();
         let committed = commit(store, &batch, health)?;
+        durations.observe_duration(begun.elapsed());
         group.into_iter().for_each(&mut after);
         committed.base.into_iter().for_each(&mut rebased);
     }

@@ -1,34 +1,10 @@
-//! A chain in virtual time with a queue on it: one author who holds all keys, a follower, the service, a journal.
+//! What only the tests ask of the [world](crate::model::World): names of states, single steps, unusual ways for blocks to
+//! come.
 
-use super::check;
-use crate::{
-    Action, ChainInput, Config, EnqueueError, Policy, Queue, Record, Sent, ServiceTracker, ServiceView,
-    Submission, Version,
-};
-use jam::{
-    Block, Hash, HeaderHash, PackageHash, Params, SlotClock, WorkReport, WorkResult,
-    codec::Encode,
-    follow::{Follower, Limits, Update},
-    hash::blake2b,
-    sample::{Author, Body, allow_simulated_keys},
-    state::{RecentBlock, RecentBlocks},
-};
-use service::accumulate::{Claim, ServiceState};
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
-    time::Duration,
-};
-use types::{BlockId, Time};
+pub(super) use crate::model::world::*;
 
-pub(super) const PARAMS: Params = Params::TINY;
-pub(super) const SLOT_MS: u64 = 6000;
-const SERVICE: u32 = 7;
-const CODE_HASH: Hash = Hash::repeat_byte(9);
-
-/// The clock of the test chain: slot 0 begins at time zero.
-pub(super) fn clock() -> SlotClock {
-    SlotClock::starting_at(Time::ZERO, SLOT_MS)
-}
+use crate::{Config, Policy, Sent};
+use jam::{HeaderHash, PackageHash, WorkReport, hash::blake2b, sample::Body};
 
 pub(super) fn config() -> Config {
     Config::new(&PARAMS, SLOT_MS)
@@ -38,339 +14,50 @@ pub(super) fn spec_config() -> Config {
     Config { policy: Policy::Spec, ..config() }
 }
 
-pub(super) const fn ms(ms: u64) -> Duration {
-    Duration::from_millis(ms)
-}
-
-/// The block that the service begins with.
-pub(super) fn genesis() -> BlockId {
-    BlockId::new(0, Hash::repeat_byte(0xee))
-}
-
-/// The bytes of a version, as far as the chain cares: the block and its refine context.
-pub(super) fn package_of(submission: &Submission) -> PackageHash {
-    PackageHash(blake2b(&[submission.block.hash.as_slice(), &submission.context.encode()]))
-}
-
-/// A version that left the process.
-#[derive(Clone)]
-pub(super) struct Out {
-    pub(super) block: BlockId,
-    pub(super) parent: BlockId,
-    pub(super) version: Version,
-}
-
-/// The whole of it.
-pub(super) struct World {
-    author: Author,
-    pub(super) follower: Follower,
-    tracker: ServiceTracker,
-    service: ServiceView,
-    pub(super) queue: Queue,
-    pub(super) now: Time,
-    /// Every record that the queue ever wrote.
-    pub(super) journal: Vec<Record>,
-    /// Those of them that a journal has to keep.
-    pub(super) kept: Vec<Record>,
-    /// The log lines since they were last taken.
-    log: Vec<String>,
-    /// Releases and halts since they were last taken.
-    pub(super) actions: Vec<Action>,
-    /// So many blocks behind the best one is final; `None` if nothing becomes final by itself.
-    pub(super) finality_lag: Option<usize>,
-    /// How the guarantors answer; `None` if not at all.
-    pub(super) answer: Option<Sent>,
-    /// Everything that was sent, in order.
-    pub(super) out: Vec<Out>,
-    slots: HashMap<HeaderHash, u32>,
-    /// Every block that was made, in order.
-    made: Vec<Block>,
-    seals: u64,
-}
-
 impl World {
-    pub(super) fn new(config: Config) -> Self {
-        allow_simulated_keys();
-        let author = Author::simulated(PARAMS);
-        let start = author.start();
-        let genesis_hash = start.hash;
-        let follower = Follower::new(PARAMS, start, Limits::default());
-        let mut tracker = ServiceTracker::new(SERVICE, CODE_HASH, genesis_hash, ServiceState::new(genesis()));
-        let service = tracker.view(&follower, &Update::default());
-        Self {
-            author,
-            follower,
-            tracker,
-            service,
-            queue: Queue::new(config, clock(), genesis()),
-            now: Time::ZERO,
-            journal: vec![],
-            kept: vec![],
-            log: vec![],
-            actions: vec![],
-            finality_lag: Some(2),
-            answer: Some(Sent::Taken),
-            out: vec![],
-            slots: [(genesis_hash, 0)].into(),
-            made: vec![],
-            seals: 0,
-        }
-    }
-
-    /// A chain that has been running for a while.
-    pub(super) fn running(config: Config) -> Self {
-        let mut world = Self::new(config);
-        world.blocks(10);
-        world
-    }
-
-    /// What is due after every input: the journal and the log are kept, and everything is checked.
-    fn settle(&mut self) {
-        let records = self.queue.take_records();
-        self.kept.extend(records.iter().cloned());
-        self.journal.extend(records);
-        self.log.extend(self.queue.drain_events().map(|event| event.to_string()));
-        check::indexes(&self.queue);
-        check::journal(&self.queue, &self.journal);
-        check::compacted(&self.queue, &self.kept);
-        let mut needed = Record::still_needed(&self.kept).into_iter();
-        self.kept.retain(|_| needed.next().unwrap_or(true));
-    }
-
     /// The log lines since the last call, without those about sealing.
-    pub(super) fn lines(&mut self) -> Vec<String> {
+    pub(crate) fn lines(&mut self) -> Vec<String> {
         let mut lines = std::mem::take(&mut self.log);
         lines.retain(|line| !line.starts_with("Queue: Sealed"));
         lines
     }
 
-    // Time.
-
-    pub(super) fn go(&mut self, by: Duration) {
-        self.go_to(self.now + by);
-    }
-
-    pub(super) fn go_to(&mut self, at: Time) {
-        self.now = self.now.max(at);
-        self.queue.handle_timeout(self.now);
-        self.settle();
-    }
-
-    /// Goes into the next submission window: two seconds before a slot.
-    pub(super) fn go_to_window(&mut self) {
-        let clock = clock();
-        let middle = clock.next_start(self.now) - ms(2000);
-        self.go_to(if middle >= self.now { middle } else { middle + clock.slot_duration() });
-    }
-
-    // Blocks of transactions.
-
-    pub(super) fn try_seal(&mut self, transactions: usize) -> Result<u64, EnqueueError> {
-        self.seals += 1;
-        let parent = self.queue.newest();
-        let block = BlockId::new(parent.number + 1, blake2b(&[b"block", &self.seals.to_le_bytes()]));
-        let hashes = (0..transactions as u64).map(|i| blake2b(&[block.hash.as_slice(), &i.to_le_bytes()]));
-        self.queue.enqueue(block, parent, hashes.collect(), self.now)?;
-        self.settle();
-        Ok(block.number)
-    }
-
-    pub(super) fn seal(&mut self, count: usize) {
+    pub(crate) fn seal(&mut self, count: usize) {
         for _ in 0..count {
             self.try_seal(5).unwrap();
         }
     }
 
-    // Sending.
-
-    /// Asks for actions until there is none; commits what is to be sent. Gives block, version and core of each.
-    pub(super) fn send(&mut self) -> Vec<(u64, u32, u16)> {
-        let mut sent = vec![];
-        while let Some(action) = self.queue.poll_action(self.now) {
-            let Action::Submit(submission) = action else {
-                self.actions.push(action);
-                continue;
-            };
-            let package = package_of(&submission);
-            self.queue.commit_submission(&submission, package, self.now).unwrap();
-            self.settle();
-            check::submission(&self.queue, &submission);
-            self.note_out(&submission);
-            if let Some(answer) = self.answer {
-                self.sent(submission.block.number, package, answer);
-            }
-            sent.push((submission.block.number, submission.version, submission.core));
-            if sent.len() > 100 {
-                panic!("it never stops sending: {sent:?}");
-            }
-        }
-        self.settle();
-        sent
-    }
-
-    fn note_out(&mut self, submission: &Submission) {
-        let bundle = self.queue.get(submission.block.number).unwrap();
-        let version = bundle.versions.last().unwrap().clone();
-        self.out.push(Out { block: bundle.block, parent: bundle.parent, version });
-    }
-
-    pub(super) fn sent(&mut self, block: u64, package: PackageHash, answer: Sent) {
-        self.queue.handle_sent(block, package, answer);
-        self.settle();
-    }
-
     /// The answer to the last version that was sent of a block.
-    pub(super) fn answer_to(&mut self, block: u64, answer: Sent) {
+    pub(crate) fn answer_to(&mut self, block: u64, answer: Sent) {
         let package = self.last_out(block).version.package;
         self.sent(block, package, answer);
     }
 
-    pub(super) fn last_out(&self, block: u64) -> Out {
+    pub(crate) fn last_out(&self, block: u64) -> Out {
         self.out.iter().rfind(|out| out.block.number == block).unwrap().clone()
     }
 
-    /// In the next window, everything that can be sent.
-    pub(super) fn send_in_window(&mut self) -> Vec<(u64, u32, u16)> {
-        self.go_to_window();
-        self.send()
-    }
-
-    // The chain.
-
-    pub(super) fn head(&self) -> HeaderHash {
-        self.follower.view().head().hash
-    }
-
-    pub(super) fn height(&self) -> u64 {
+    pub(crate) fn height(&self) -> u64 {
         self.follower.view().head().height
     }
 
-    /// So many empty blocks, one per slot.
-    pub(super) fn blocks(&mut self, count: usize) {
-        for _ in 0..count {
-            self.block(&[], &[]);
-        }
-    }
-
-    /// The next block, at the beginning of its slot: what it reports (block and version) and which cores' reports it
-    /// makes available.
-    pub(super) fn block(&mut self, reports: &[(u64, u32)], available: &[u16]) -> HeaderHash {
-        let slot = self.follower.view().head().slot + 1;
-        self.block_at(slot, reports, available)
-    }
-
-    pub(super) fn block_at(&mut self, slot: u32, reports: &[(u64, u32)], available: &[u16]) -> HeaderHash {
+    pub(crate) fn block_at(&mut self, slot: u32, reports: &[(u64, u32)], available: &[u16]) -> HeaderHash {
         self.block_on(self.head(), slot, reports, available)
     }
 
-    pub(super) fn block_on(
-        &mut self,
-        parent: HeaderHash,
-        slot: u32,
-        reports: &[(u64, u32)],
-        available: &[u16],
-    ) -> HeaderHash {
-        let reports = reports.iter().map(|(block, version)| self.report(*block, *version)).collect();
-        self.raw_block_on(parent, slot, reports, available)
-    }
-
-    /// A block with any reports.
-    pub(super) fn raw_block_on(
-        &mut self,
-        parent: HeaderHash,
-        slot: u32,
-        reports: Vec<WorkReport>,
-        available: &[u16],
-    ) -> HeaderHash {
-        self.go_to(clock().start_of(slot));
-        let salt = self.slots.len() as u64;
-        let body = Body { reports, available: available.to_vec(), salt };
-        let block = self.author.block(&self.follower.view_from(parent).unwrap(), slot, body);
-        let hash = block.header.hash();
-        self.slots.insert(hash, slot);
-        self.made.push(block.clone());
-        let mut update = self.follower.import(block);
-        assert_eq!(update.refused, [], "the author makes good blocks");
-        self.learn_roots(hash);
-        if let Some(lag) = self.finality_lag {
-            let last = self.follower.view().recent().nth(lag).map(|block| block.hash);
-            update.merge(last.map_or_else(Update::default, |hash| self.claim(hash)));
-        }
-        self.deliver(&update);
-        hash
-    }
-
-    fn learn_roots(&mut self, hash: HeaderHash) {
-        let mut recent = RecentBlocks::EMPTY;
-        let beefy_root = blake2b(&[b"beefy", hash.as_slice()]);
-        recent.blocks.push(RecentBlock {
-            hash,
-            beefy_root,
-            state_root: Hash::ZERO,
-            reported: BTreeMap::new(),
-        });
-        self.follower.learn_roots(&recent);
-    }
-
-    fn claim(&mut self, hash: HeaderHash) -> Update {
-        let mut update = Update::default();
-        if !self.follower.contains(hash) {
-            return update;
-        }
-        for signer in self.author.secrets().to_vec() {
-            update.merge(self.follower.claim_final(signer.public(), hash, self.slots[&hash]));
-        }
-        update
-    }
-
     /// All validators call a block final.
-    pub(super) fn finalize(&mut self, hash: HeaderHash) {
+    pub(crate) fn finalize(&mut self, hash: HeaderHash) {
         let update = self.claim(hash);
         self.deliver(&update);
     }
 
-    pub(super) fn finalize_best(&mut self) {
+    pub(crate) fn finalize_best(&mut self) {
         self.finalize(self.head());
     }
 
-    pub(super) fn deliver(&mut self, update: &Update) {
-        self.service = self.tracker.view(&self.follower, update);
-        self.deliver_parts(&update.changed, &update.cores);
-    }
-
-    pub(super) fn deliver_parts(&mut self, packages: &BTreeSet<PackageHash>, cores: &BTreeSet<u16>) {
-        let service = self.service.clone();
-        let view = self.follower.view();
-        self.queue.handle_chain(&ChainInput { view: &view, service: &service, packages, cores }, self.now);
-        check::level(&self.queue, &view, &service);
-        self.settle();
-    }
-
-    /// The report of a version that was sent, with the claim that refining its block gives.
-    pub(super) fn report(&self, block: u64, version: u32) -> WorkReport {
-        let is_it = |out: &&Out| out.block.number == block && out.version.number == version;
-        self.report_of(self.out.iter().rfind(is_it).unwrap())
-    }
-
-    pub(super) fn report_of(&self, out: &Out) -> WorkReport {
-        let claim = Claim {
-            parent: out.parent.hash,
-            number: out.block.number,
-            block: out.block.hash,
-            ..Claim::default()
-        };
-        let view = self.follower.view();
-        let Version { package, core, context, .. } = &out.version;
-        let mut report = self.author.report(&view, *package, *core, context.anchor);
-        report.context = context.clone();
-        report.digests[0].service = SERVICE;
-        report.digests[0].code_hash = CODE_HASH;
-        report.digests[0].result = WorkResult::Output(claim.encode().to_vec().into());
-        report
-    }
-
     /// The report of somebody else's package on a core.
-    pub(super) fn stranger(&self, core: u16) -> WorkReport {
+    pub(crate) fn stranger(&self, core: u16) -> WorkReport {
         let package = PackageHash(blake2b(&[b"stranger", self.head().as_slice(), &core.to_le_bytes()]));
         let view = self.follower.view();
         // The newest block's state root is not known to anybody yet.
@@ -379,40 +66,31 @@ impl World {
     }
 
     /// The next block, with somebody else's reports on these cores.
-    pub(super) fn strangers_block(&mut self, cores: &[u16], available: &[u16]) -> HeaderHash {
+    pub(crate) fn strangers_block(&mut self, cores: &[u16], available: &[u16]) -> HeaderHash {
         let reports = cores.iter().map(|core| self.stranger(*core)).collect();
         self.raw_block_on(self.head(), self.follower.view().head().slot + 1, reports, available)
     }
 
-    // What can be seen.
-
     /// The name of a bundle's state.
-    pub(super) fn state(&self, block: u64) -> &'static str {
+    pub(crate) fn state(&self, block: u64) -> &'static str {
         let finished = || self.queue.finished.iter().rfind(|bundle| bundle.block.number == block);
         self.queue.get(block).or_else(finished).map_or("unknown", |bundle| bundle.state.name())
     }
 
-    pub(super) fn states(&self, blocks: impl IntoIterator<Item = u64>) -> Vec<&'static str> {
+    pub(crate) fn states(&self, blocks: impl IntoIterator<Item = u64>) -> Vec<&'static str> {
         blocks.into_iter().map(|block| self.state(block)).collect()
     }
 
     /// The specification's `inflight()` and `CanSubmit()`.
-    pub(super) fn inflight(&self) -> (usize, bool) {
+    pub(crate) fn inflight(&self) -> (usize, bool) {
         (self.queue.counts().1, self.queue.can_submit())
-    }
-
-    /// The process dies and comes back with its journal.
-    pub(super) fn restart(&mut self) {
-        let config = self.queue.config().clone();
-        self.queue = Queue::restore(config, clock(), genesis(), self.journal.iter().cloned(), self.now);
-        self.settle();
     }
 }
 
 // Unusual ways for blocks to come.
 impl World {
     /// The next block, of which the queue is not told.
-    pub(super) fn quietly_block(&mut self, available: &[u16]) -> HeaderHash {
+    pub(crate) fn quietly_block(&mut self, available: &[u16]) -> HeaderHash {
         let slot = self.follower.view().head().slot + 1;
         self.now = self.now.max(clock().start_of(slot));
         let body = Body { available: available.to_vec(), salt: self.slots.len() as u64, ..Body::default() };
@@ -426,7 +104,7 @@ impl World {
 
     /// Everything that a twin's chain has above ours comes from the top down, after all validators called `last`
     /// final.
-    pub(super) fn import_late(&mut self, twin: &Self, last: HeaderHash) {
+    pub(crate) fn import_late(&mut self, twin: &Self, last: HeaderHash) {
         self.now = twin.now;
         self.slots.extend(&twin.slots);
         for signer in self.author.secrets().to_vec() {

@@ -175,6 +175,6 @@ fn numbers_end_at_the_largest() {
     assert_eq!(queue.enqueue(after, last, [].into(), Time::ZERO), Err(error));
     let mut records = queue.take_records();
     records.push(crate::Record::Finalized { through: last });
-    let queue = crate::Queue::replay(config(), clock(), before, records);
+    let queue = crate::Queue::replay(config(), clock(), before, records).unwrap();
     assert_eq!((queue.newest(), queue.bundles().len()), (last, 0));
 }

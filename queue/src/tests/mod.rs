@@ -3,11 +3,11 @@
 
 mod abandon;
 mod chain;
-mod check;
 mod flow;
 mod harness;
 mod limits;
 mod requeue;
 mod restore;
+mod slow;
 mod table;
 mod walk;

@@ -1,7 +1,7 @@
 //! The journal gives the queue back: at every prefix, and with nothing lost or sent without need.
 
-use super::{check, harness::*};
-use crate::{Queue, Sent};
+use super::harness::*;
+use crate::{Queue, Sent, model::check};
 use std::collections::BTreeSet;
 
 fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
@@ -33,7 +33,7 @@ fn a_crash_after_any_record_is_survived() {
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "the story must tell something");
     for len in 0..=world.journal.len() {
         let prefix = || world.journal[..len].iter().cloned();
-        let mut restored = Queue::restore(config(), clock(), genesis(), prefix(), world.now);
+        let mut restored = Queue::restore(config(), clock(), genesis(), prefix(), world.now).unwrap();
         check::indexes(&restored);
         let records = prefix().chain(restored.take_records()).collect::<Vec<_>>();
         check::journal(&restored, &records);

@@ -2,7 +2,7 @@
 
 use super::{Api, Caller, Json, Method};
 use crate::{
-    Error, Order, Params, error,
+    Error, Order, Params, Sizes, Snapshot, error,
     pooled::Times,
     reading::{At, AtAny},
 };
@@ -10,7 +10,10 @@ use alloy_primitives::{Address, B256, U64};
 use futures_util::future::BoxFuture;
 use queue::{Bundle, State};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 use types::{BlockId, Time};
 
 pub(super) const METHODS: &[(&str, Method)] = &[
@@ -175,9 +178,35 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
         "times": times(&api.pool.times(&bundle.block.hash)),
     });
     if full {
+        let snapshot = api.feed.snapshot();
+        value["whySlow"] = json!(why_slow(api, &snapshot, bundle));
+        value["sizes"] = snapshot.insight.sizes.get(&bundle.block.number).map_or(Value::Null, sizes);
         value["transactions"] = json!(&*bundle.transactions);
     }
     value
+}
+
+/// Why a bundle is slow, whether that is safe, and what happens next; nothing if it is not slow.
+fn why_slow(api: &Api, snapshot: &Snapshot, bundle: &Bundle) -> Option<String> {
+    let outlook = snapshot.insight.outlook.as_ref()?;
+    let since = api.pool.times(&bundle.block.hash).reached(&bundle.state);
+    queue::why_slow(bundle, outlook, since, now())
+}
+
+fn now() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn sizes(sizes: &Sizes) -> Value {
+    json!({
+        "witnessBytes": sizes.witness_bytes,
+        "codesBytes": sizes.codes_bytes,
+        "transactionsBytes": sizes.transactions_bytes,
+        "bundleBytes": sizes.bundle_bytes,
+        "exportSegments": sizes.export_segments,
+        "gas": sizes.gas,
+    })
 }
 
 const fn version(state: &State) -> Option<u32> {
@@ -238,7 +267,7 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     api.reply(&json!({
         "hash": hash,
         "status": status,
-        "since": pooled.as_ref().map(|pooled| pooled.since.as_millis()),
+        "since": ms(api.pool.since(&hash)),
         "attempts": pooled.as_ref().map(|pooled| pooled.attempts),
         "block": block.map(id),
         "index": found.as_ref().map(|(_, index)| index),

@@ -29,10 +29,13 @@ pub use reply::Json;
 pub(crate) use reply::reply;
 pub(crate) use send::SEND;
 
-use crate::{Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, chain::Chain, hub::Hub};
-use futures_util::future::BoxFuture;
+use crate::{
+    Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
+};
+use alloy_primitives::B256;
+use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
@@ -55,6 +58,9 @@ pub(crate) enum Method {
     Later(Later),
 }
 
+/// What a subscription tells, one after the other. When it ends the client is cut off: it has missed something.
+pub type Notices = BoxStream<'static, Json>;
+
 /// Another crate's methods, asked for names that are not known here.
 pub trait Extension: Send + Sync + 'static {
     /// Calls a method; `None` if there is no such method.
@@ -64,6 +70,17 @@ pub trait Extension: Send + Sync + 'static {
         params: &'a Params,
         caller: &'a Caller,
     ) -> Option<BoxFuture<'a, Result<Json, Error>>>;
+
+    /// Begins a subscription of a name space, asked for as `SPACE_subscribe` over a WebSocket; `None` if there is no such.
+    fn subscribe(&self, _space: &str, _params: &Params, _caller: &Caller) -> Option<Result<Notices, Error>> {
+        None
+    }
+
+    /// Another hash under which a transaction that is not known by this one may be found: a sender that makes its
+    /// transactions dearer changes their hashes, and answers for all of them.
+    fn other_hash(&self, _hash: B256) -> BoxFuture<'_, Option<B256>> {
+        Box::pin(std::future::ready(None))
+    }
 }
 
 /// Everything that answering needs.
@@ -76,7 +93,8 @@ pub struct Api {
     pub(crate) driver: Arc<dyn Driver>,
     pub(crate) filters: Filters,
     pub(crate) hub: Hub,
-    extensions: Vec<Arc<dyn Extension>>,
+    pub(crate) stats: Stats,
+    pub(crate) extensions: Vec<Arc<dyn Extension>>,
     gate: Gate,
     methods: HashMap<&'static str, Method>,
 }
@@ -118,15 +136,41 @@ impl Api {
             transactions::METHODS,
             txpool::METHODS,
         ];
-        let methods = tables.into_iter().flatten().copied().collect();
+        let methods = tables.into_iter().flatten().copied().collect::<HashMap<_, _>>();
+        let stats = Stats::new(methods.keys().copied());
         let hub = Hub::start(&feed, archive.clone(), pool.clone());
         let gate = Gate::new(&config.limits);
         let filters = Filters::new(&config.limits);
-        Arc::new(Self { config, chain, feed, pool, archive, driver, filters, hub, extensions, gate, methods })
+        Arc::new(Self {
+            config,
+            chain,
+            feed,
+            pool,
+            archive,
+            driver,
+            filters,
+            hub,
+            stats,
+            extensions,
+            gate,
+            methods,
+        })
     }
 
     /// Calls a method.
     pub async fn call(
+        self: &Arc<Self>,
+        method: &str,
+        params: Params,
+        caller: &Caller,
+    ) -> Result<Json, Error> {
+        let begun = Instant::now();
+        let answer = self.dispatch(method, params, caller).await;
+        self.stats.method(method).note(begun.elapsed(), answer.is_err());
+        answer
+    }
+
+    async fn dispatch(
         self: &Arc<Self>,
         method: &str,
         params: Params,
@@ -149,11 +193,26 @@ impl Api {
         }
     }
 
+    /// Begins a subscription of an extension.
+    pub(crate) fn subscribe(
+        &self,
+        space: &str,
+        params: &Params,
+        caller: &Caller,
+    ) -> Option<Result<Notices, Error>> {
+        self.extensions.iter().find_map(|extension| extension.subscribe(space, params, caller))
+    }
+
     /// The names of all methods but those of extensions, in order.
     pub fn methods(&self) -> Vec<&'static str> {
         let mut names = self.methods.keys().copied().collect::<Vec<_>>();
         names.sort_unstable();
         names
+    }
+
+    /// What was counted so far.
+    pub const fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     pub(crate) fn reading(&self) -> Reading<'_> {

@@ -1,6 +1,6 @@
 //! About the node and its network: `eth_chainId`, `eth_syncing`, `net_*`, `web3_*` and their like.
 
-use super::{Api, Json, Method};
+use super::{Api, Caller, Json, Method};
 use crate::{Error, Params};
 use alloy_primitives::{Address, Bytes, U64, keccak256};
 use serde_json::json;
@@ -12,7 +12,7 @@ pub(super) const METHODS: &[(&str, Method)] = &[
         Method::Now(|api, params| none(api, params, &U64::from(api.feed.snapshot().latest().id().number))),
     ),
     ("eth_syncing", Method::Now(syncing)),
-    ("eth_accounts", Method::Now(|api, params| none(api, params, &[Address::ZERO; 0]))),
+    ("eth_accounts", Method::Later(|api, params, caller| Box::pin(accounts(api, params, caller)))),
     ("eth_mining", Method::Now(|api, params| none(api, params, &false))),
     ("eth_hashrate", Method::Now(|api, params| none(api, params, &U64::ZERO))),
     ("eth_coinbase", Method::Now(|api, params| none(api, params, &api.chain.beneficiary))),
@@ -36,6 +36,15 @@ pub(super) const METHODS: &[(&str, Method)] = &[
 fn none<T: serde::Serialize + ?Sized>(api: &Api, params: &Params, value: &T) -> Result<Json, Error> {
     params.at_most(0)?;
     api.reply(value)
+}
+
+/// The accounts of an extension that has some; else none.
+async fn accounts(api: &Api, params: &Params, caller: &Caller) -> Result<Json, Error> {
+    let mut extensions = api.extensions.iter();
+    match extensions.find_map(|extension| extension.call("eth_accounts", params, caller)) {
+        Some(call) => call.await,
+        None => none(api, params, &[Address::ZERO; 0]),
+    }
 }
 
 fn syncing(api: &Api, params: &Params) -> Result<Json, Error> {

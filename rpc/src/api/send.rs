@@ -7,7 +7,10 @@ use super::{Api, Caller, Json, Method};
 use crate::{Error, Params, SubmitError, error, hex::FromHex};
 use alloy_primitives::{B256, Bytes};
 use futures_util::future::BoxFuture;
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use types::Transaction;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
@@ -90,14 +93,21 @@ impl From<SubmitError> for Error {
 impl Api {
     fn recover(&self, bytes: Bytes) -> Result<Transaction, Error> {
         let rules = self.feed.snapshot().rules;
-        txpool::recover(bytes, &rules).map_err(|error| SubmitError::Refused(error).into())
+        txpool::recover(bytes, &rules).map_err(|error| self.refused(error.into()))
+    }
+
+    /// Counts a refusal on its way to the client.
+    fn refused(&self, error: SubmitError) -> Error {
+        self.stats.refuse(&error);
+        error.into()
     }
 
     async fn submit(&self, params: &Params) -> Result<B256, Error> {
         let tx = self.recover(params.hex(0)?)?;
         let answers = self.driver.submit(vec![tx]).await;
         let answer = answers.into_iter().next();
-        Ok(answer.ok_or_else(|| Error::internal("the driver has no answer"))??)
+        let answer = answer.ok_or_else(|| Error::internal("the driver has no answer"))?;
+        answer.map_err(|error| self.refused(error))
     }
 
     /// Sends many at once; one answer for each, in order.
@@ -105,6 +115,7 @@ impl Api {
         self: &Arc<Self>,
         all: Vec<Result<Bytes, Error>>,
     ) -> Vec<Result<Json, Error>> {
+        let begun = Instant::now();
         let mut tasks = Vec::with_capacity(all.len().div_ceil(RECOVERED_TOGETHER));
         let mut all = all.into_iter();
         loop {
@@ -134,8 +145,11 @@ impl Api {
         let answer = |one: Result<Transaction, Error>| {
             one?;
             let answer = answers.next().ok_or_else(|| Error::internal("the driver has no answer"))?;
-            self.reply(&answer?)
+            self.reply(&answer.map_err(|error| self.refused(error))?)
         };
-        recovered.into_iter().map(answer).collect()
+        let answers = recovered.into_iter().map(answer).collect::<Vec<_>>();
+        let (took, counted) = (begun.elapsed(), self.stats.method(SEND));
+        answers.iter().for_each(|answer| counted.note(took, answer.is_err()));
+        answers
     }
 }

@@ -9,8 +9,8 @@ use crate::{
 use alloy_primitives::B256;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
-    ("eth_getTransactionByHash", Method::Now(by_hash)),
-    ("eth_getTransactionReceipt", Method::Now(receipt)),
+    ("eth_getTransactionByHash", Method::Later(|api, params, _| Box::pin(by_hash(api, params)))),
+    ("eth_getTransactionReceipt", Method::Later(|api, params, _| Box::pin(receipt(api, params)))),
     (
         "eth_getTransactionByBlockNumberAndIndex",
         Method::Now(|api, params| by_index(api, params, params.hex(0)?)),
@@ -22,17 +22,15 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("eth_getRawTransactionByHash", Method::Now(raw)),
 ];
 
-fn by_hash(api: &Api, params: &Params) -> Result<Json, Error> {
+async fn by_hash(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
     let hash = params.hex::<B256>(0)?;
-    let reading = api.reading();
-    if let Some((found, index)) = reading.transaction(&hash)? {
-        let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
-        return api.reply(&TransactionView::new(&found.transactions()[index], Some(mined)));
+    if let Some(found) = api.transaction(&hash)? {
+        return Ok(found);
     }
-    match api.pool.get(&hash) {
-        Some(pooled) => api.reply(&TransactionView::new(&pooled.tx, None)),
-        None => api.reply(&()),
+    match api.other_hash(hash).await {
+        Some(other) => Ok(api.transaction(&other)?.unwrap_or_else(null)),
+        None => Ok(null()),
     }
 }
 
@@ -50,9 +48,16 @@ fn by_index(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
     }
 }
 
-fn receipt(api: &Api, params: &Params) -> Result<Json, Error> {
+async fn receipt(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
-    api.receipt(&params.hex(0)?).map(|receipt| receipt.unwrap_or_else(null))
+    let hash = params.hex::<B256>(0)?;
+    if let Some(found) = api.receipt(&hash)? {
+        return Ok(found);
+    }
+    match api.other_hash(hash).await {
+        Some(other) => Ok(api.receipt(&other)?.unwrap_or_else(null)),
+        None => Ok(null()),
+    }
 }
 
 fn null() -> Json {
@@ -68,6 +73,26 @@ fn raw(api: &Api, params: &Params) -> Result<Json, Error> {
 }
 
 impl Api {
+    /// A transaction, wherever it is.
+    fn transaction(&self, hash: &B256) -> Result<Option<Json>, Error> {
+        if let Some((found, index)) = self.reading().transaction(hash)? {
+            let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
+            return self.reply(&TransactionView::new(&found.transactions()[index], Some(mined))).map(Some);
+        }
+        let pooled = self.pool.get(hash);
+        pooled.map(|pooled| self.reply(&TransactionView::new(&pooled.tx, None))).transpose()
+    }
+
+    /// The hash that an extension knows a transaction by, if it is another one.
+    async fn other_hash(&self, hash: B256) -> Option<B256> {
+        for extension in &self.extensions {
+            if let Some(other) = extension.other_hash(hash).await.filter(|other| *other != hash) {
+                return Some(other);
+            }
+        }
+        None
+    }
+
     /// The receipt of a transaction in a sealed block.
     pub(crate) fn receipt(&self, hash: &B256) -> Result<Option<Json>, Error> {
         let Some((found, index)) = self.reading().transaction(hash)? else { return Ok(None) };

@@ -39,7 +39,7 @@ pub(super) fn allowed_origin(origins: &BTreeSet<String>, headers: &HeaderMap) ->
 }
 
 /// Whether the operator's token came with the request. The comparison takes the same time for every wrong token.
-pub(super) fn is_operator(config: &Config, headers: &HeaderMap) -> bool {
+pub fn is_operator(config: &Config, headers: &HeaderMap) -> bool {
     let given = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let given = given.and_then(|value| value.strip_prefix("Bearer "));
     match (&config.token, given) {

@@ -136,6 +136,20 @@ impl<'a> Requests<'a> {
     }
 }
 
+impl Api {
+    /// The answer to the body of a request, as HTTP gives it; nothing if there were only notifications.
+    pub async fn answer(self: &Arc<Self>, caller: &Caller, body: &[u8]) -> Option<Vec<u8>> {
+        match Requests::read(body, self.config.limits.batch_calls_max) {
+            Ok(requests) => requests.answer(self, caller, &Plain).await,
+            Err(error) => {
+                let mut out = Vec::new();
+                write(&mut out, None, &Err(error));
+                Some(out)
+            }
+        }
+    }
+}
+
 pub(super) type Parsed<'a> = Result<Call<'a>, (Option<&'a RawValue>, Error)>;
 
 fn read(text: &str) -> Parsed<'_> {

@@ -101,11 +101,18 @@ async fn route(
     }
     match &shared.routes {
         Some(routes) => routes(request).await,
-        None if at_root && request.method() == Method::GET => {
+        None => nothing_else(&request),
+    }
+}
+
+/// The answer to what nobody serves.
+pub fn nothing_else(request: &Request<Incoming>) -> Response<Body> {
+    match (request.uri().path(), request.method()) {
+        ("/", &Method::GET) => {
             text(StatusCode::OK, "This is Pectin's JSON-RPC. POST a request here, or open a WebSocket.\n")
         }
-        None if at_root => text(StatusCode::METHOD_NOT_ALLOWED, "only POST, or a WebSocket\n"),
-        None => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+        ("/", _) => text(StatusCode::METHOD_NOT_ALLOWED, "only POST, or a WebSocket\n"),
+        _ => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
     }
 }
 

@@ -23,7 +23,8 @@ mod subscriptions;
 mod telling;
 mod websocket;
 
-pub use http::{Body, Routes, text};
+pub use access::is_operator;
+pub use http::{Body, Routes, nothing_else, text};
 
 use crate::api::Api;
 use held::Answers;
@@ -32,7 +33,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use patient::Patient;
 use places::{Place, Places};
 use rate::Rates;
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
@@ -108,12 +114,29 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>,
         let _ = stream.set_nodelay(true);
         let (shared, is_open) = (shared.clone(), is_open.clone());
         tokio::spawn(async move {
+            let _counted = Counted::new(&shared.api);
             tokio::select! {
                 () = connection(stream, peer, shared, &place) => {}
                 () = place.left() => {}
             }
             drop(is_open);
         });
+    }
+}
+
+/// An open connection, counted until it is closed.
+struct Counted(Arc<Api>);
+
+impl Counted {
+    fn new(api: &Arc<Api>) -> Self {
+        api.stats.connections.fetch_add(1, Relaxed);
+        Self(api.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.stats.connections.fetch_sub(1, Relaxed);
     }
 }
 

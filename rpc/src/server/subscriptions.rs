@@ -6,7 +6,7 @@
 use super::{outgoing::Outgoing, share::Share, telling::Teller};
 use crate::{
     Error, Params,
-    api::{Api, Json, LogRequest},
+    api::{Api, Json, LogRequest, Notices},
     error,
     hub::id,
 };
@@ -30,23 +30,48 @@ pub(super) struct Subscriptions {
 
 /// One subscription.
 pub(super) struct Subscription {
-    pub(super) method: String,
-    pub(super) name: String,
-    pub(super) kind: Arc<Kind>,
+    pub(super) named: Named,
+    pub(super) kind: Kind,
     /// What happened up to here is not told.
     pub(super) after: u64,
     /// Notifications begin with this: once the answer that names the subscription is under way.
     pub(super) begun: Option<oneshot::Receiver<()>>,
 }
 
+/// What the client knows a subscription by.
+#[derive(Clone)]
+pub(super) struct Named {
+    pub(super) method: String,
+    pub(super) name: String,
+}
+
 /// What is subscribed to.
 pub(super) enum Kind {
     Heads,
     Logs(Box<LogRequest>),
-    Transactions { full: bool },
+    Transactions {
+        full: bool,
+    },
     PendingBlock,
     Syncing,
     Events,
+    /// What an extension tells, by a task of its own.
+    Other(AbortHandle),
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        if let Self::Other(task) = self {
+            task.abort();
+        }
+    }
+}
+
+/// Where a subscription is asked for, and where it tells; it begins with `begun`.
+pub(super) struct Place<'a> {
+    pub(super) space: &'a str,
+    pub(super) outgoing: Outgoing,
+    pub(super) begun: oneshot::Receiver<()>,
 }
 
 impl Kind {
@@ -79,39 +104,61 @@ impl Subscriptions {
         Self { list: Arc::default(), teller: Mutex::default(), max, share, slow: Arc::default() }
     }
 
-    /// Starts a subscription; its notifications begin with `begun`.
-    pub(super) fn start(
+    /// Starts a subscription.
+    pub(super) fn start(&self, api: &Arc<Api>, params: &Params, place: Place<'_>) -> Result<Json, Error> {
+        let kind = Kind::read(place.space, api, params)?;
+        self.add(api, place, |named, place| {
+            self.teller.lock().get_or_insert_with(|| {
+                let teller = Teller {
+                    notices: api.hub.listen(),
+                    list: self.list.clone(),
+                    outgoing: place.outgoing.clone(),
+                    share: self.share.clone(),
+                    slow: self.slow.clone(),
+                };
+                tokio::spawn(teller.run()).abort_handle()
+            });
+            let after = api.hub.sent();
+            match kind {
+                Kind::Syncing => {
+                    tokio::spawn(named.clone().tell_that_it_is_in_step(place.outgoing, place.begun));
+                    Subscription { named, kind, after, begun: None }
+                }
+                kind => Subscription { named, kind, after, begun: Some(place.begun) },
+            }
+        })
+    }
+
+    /// Starts a subscription of an extension.
+    pub(super) fn start_other(&self, api: &Api, notices: Notices, place: Place<'_>) -> Result<Json, Error> {
+        self.add(api, place, |named, place| {
+            let (slow, telling) = (self.slow.clone(), named.clone());
+            let Place { outgoing, begun, .. } = place;
+            let task = tokio::spawn(async move {
+                if begun.await.is_ok() {
+                    telling.pass_on(notices, &outgoing).await;
+                    slow.notify_one();
+                }
+            });
+            Subscription { named, kind: Kind::Other(task.abort_handle()), after: 0, begun: None }
+        })
+    }
+
+    fn add(
         &self,
-        space: &str,
-        api: &Arc<Api>,
-        params: &Params,
-        outgoing: &Outgoing,
-        begun: oneshot::Receiver<()>,
+        api: &Api,
+        place: Place<'_>,
+        make: impl FnOnce(Named, Place<'_>) -> Subscription,
     ) -> Result<Json, Error> {
-        let kind = Arc::new(Kind::read(space, api, params)?);
         let mut list = self.list.lock();
         if list.len() >= self.max {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
-        self.teller.lock().get_or_insert_with(|| {
-            let teller = Teller {
-                notices: api.hub.listen(),
-                list: self.list.clone(),
-                outgoing: outgoing.clone(),
-                share: self.share.clone(),
-                slow: self.slow.clone(),
-            };
-            tokio::spawn(teller.run()).abort_handle()
-        });
-        let (name, method) = (id(), format!("{space}_subscription"));
-        let mut subscription =
-            Subscription { method, name: name.clone(), kind, after: api.hub.sent(), begun: Some(begun) };
-        if matches!(*subscription.kind, Kind::Syncing) {
-            subscription.tell_that_it_is_in_step(outgoing.clone());
-        }
-        list.push(subscription);
-        api.reply(&name)
+        let named = Named { method: format!("{}_subscription", place.space), name: id() };
+        let answer = api.reply(&named.name);
+        list.push(make(named, place));
+        answer
     }
 
     /// Ends one; whether there was one.
@@ -119,13 +166,19 @@ impl Subscriptions {
         params.at_most(1)?;
         let name = params.required::<String>(0)?;
         let mut list = self.list.lock();
-        match list.iter().position(|subscription| subscription.name == name) {
+        match list.iter().position(|subscription| subscription.named.name == name) {
             Some(place) => {
                 list.remove(place);
                 api.reply(&true)
             }
             None => Err(Error::other("subscription not found")),
         }
+    }
+
+    /// Whether there is the one that is named.
+    pub(super) fn has(&self, params: &Params) -> bool {
+        let is = |name: String| self.list.lock().iter().any(|subscription| subscription.named.name == name);
+        params.required::<String>(0).is_ok_and(is)
     }
 
     /// Ends all.

@@ -3,13 +3,15 @@
 use super::{
     outgoing::Outgoing,
     share::Share,
-    subscriptions::{Kind, Subscription},
+    subscriptions::{Kind, Named, Subscription},
 };
 use crate::{
+    api::Notices,
     archive::matching_logs,
     hub::{Notice, Numbered},
     view::{HeaderView, LogView, PendingView, TransactionView, event},
 };
+use futures_util::StreamExt;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
@@ -18,7 +20,7 @@ use std::{
     mem::{Discriminant, discriminant},
     sync::Arc,
 };
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, broadcast, oneshot};
 use tokio_tungstenite::tungstenite::Message;
 
 /// Tells one client.
@@ -64,15 +66,15 @@ impl Teller {
         // Many subscriptions to the same are told the same.
         let mut written = HashMap::<(Discriminant<Kind>, bool), Vec<String>>::new();
         for one in list.iter().filter(|one| one.after < numbered.number) {
-            match &*one.kind {
-                Kind::Logs(_) => one.notify(&self.outgoing, &results(&one.kind, &numbered.notice)?)?,
+            match &one.kind {
+                Kind::Logs(_) => one.named.notify(&self.outgoing, &results(&one.kind, &numbered.notice)?)?,
                 kind => {
                     let key = (discriminant(kind), matches!(kind, Kind::Transactions { full: true }));
                     let texts = match written.entry(key) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(new) => new.insert(results(kind, &numbered.notice)?),
                     };
-                    one.notify(&self.outgoing, texts)?;
+                    one.named.notify(&self.outgoing, texts)?;
                 }
             }
         }
@@ -80,10 +82,10 @@ impl Teller {
     }
 }
 
-impl Subscription {
+impl Named {
     /// Tells of each of these results. Fails if the client does not read.
     fn notify(&self, outgoing: &Outgoing, results: &[String]) -> Result<(), ()> {
-        let (method, name) = (&self.method, &self.name);
+        let Self { method, name } = self;
         let mut texts = results.iter().map(|result| {
             format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"subscription":"{name}","result":{result}}}}}"#)
         });
@@ -91,22 +93,20 @@ impl Subscription {
     }
 
     /// Who asks whether the node is in step hears so when the subscription begins.
-    pub(super) fn tell_that_it_is_in_step(&mut self, outgoing: Outgoing) {
-        let begun = self.begun.take();
-        let one = Self {
-            method: self.method.clone(),
-            name: self.name.clone(),
-            kind: self.kind.clone(),
-            after: 0,
-            begun: None,
-        };
-        tokio::spawn(async move {
-            if let Some(begun) = begun
-                && begun.await.is_ok()
-            {
-                let _ = one.notify(&outgoing, &["false".to_owned()]);
+    pub(super) async fn tell_that_it_is_in_step(self, outgoing: Outgoing, begun: oneshot::Receiver<()>) {
+        if begun.await.is_ok() {
+            // Who does not read is cut off by what comes next.
+            let _ = self.notify(&outgoing, &["false".to_owned()]);
+        }
+    }
+
+    /// Tells what an extension has to tell, until the client does not read or has missed something.
+    pub(super) async fn pass_on(self, mut notices: Notices, outgoing: &Outgoing) {
+        while let Some(notice) = notices.next().await {
+            if text(&notice).and_then(|text| self.notify(outgoing, &[text])).is_err() {
+                break;
             }
-        });
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     http::{Visit, text},
     outgoing::Outgoing,
     share::Share,
-    subscriptions::Subscriptions,
+    subscriptions::{Place, Subscriptions},
 };
 use crate::{
     Error, Params,
@@ -119,17 +119,23 @@ struct OneMessage<'a> {
 
 impl Connection for OneMessage<'_> {
     fn call<'a>(&'a self, method: &'a str, params: &'a Params) -> Option<BoxFuture<'a, Result<Json, Error>>> {
-        let Client { shared, outgoing, subscriptions, .. } = &**self.client;
-        let result = match method {
-            "eth_subscribe" | "builder_subscribe" => {
-                let (begin, begun) = oneshot::channel();
-                let space = method.split('_').next().unwrap_or_default();
-                let name = subscriptions.start(space, &shared.api, params, outgoing, begun);
-                name.inspect(|_| self.begin.lock().push(begin))
+        let Client { shared, outgoing, subscriptions, caller, .. } = &**self.client;
+        let (api, (space, verb)) = (&shared.api, method.split_once('_')?);
+        let own = ["eth", "builder"].contains(&space);
+        let (begin, begun) = oneshot::channel();
+        let place = Place { space, outgoing: outgoing.clone(), begun };
+        let result = match verb {
+            "subscribe" if own => subscriptions.start(api, params, place),
+            "subscribe" => {
+                let notices = api.subscribe(space, params, caller)?;
+                notices.and_then(|notices| subscriptions.start_other(api, notices, place))
             }
-            "eth_unsubscribe" | "builder_unsubscribe" => subscriptions.end(&shared.api, params),
+            "unsubscribe" if own || subscriptions.has(params) => subscriptions.end(api, params),
             _ => return None,
         };
+        if result.is_ok() {
+            self.begin.lock().push(begin);
+        }
         Some(Box::pin(std::future::ready(result)))
     }
 }

@@ -85,6 +85,15 @@ fn of_block(event: &Event) -> (&'static str, Value) {
         Event::Abandoned { block } => ("abandoned", json!({ "block": id(block) })),
         Event::Released { block } => ("released", json!({ "block": id(block) })),
         Event::ForeignHead { head } => ("foreignHead", json!({ "block": id(head) })),
+        Event::WindowMissed { block } => ("windowMissed", json!({ "block": id(block) })),
+        Event::NotSubmitted { block, version, why } => {
+            ("notSubmitted", json!({ "block": id(block), "version": version, "why": why }))
+        }
+        Event::Refused { block, why } => ("refused", json!({ "block": id(block), "why": why })),
+        Event::ServiceDiffers { chain, ours } => {
+            ("serviceDiffers", json!({ "chain": id(chain), "ours": id(ours) }))
+        }
+        Event::ServiceUnreadable { why } => ("serviceUnreadable", json!({ "why": why })),
         _ => ("other", json!({})),
     }
 }

@@ -80,10 +80,14 @@ pub struct Event {
 impl Event {
     /// The event's name. It is the same however often it is delivered.
     pub fn id(&self) -> String {
-        let subject = match &self.subject {
-            Subject::Request(id) => id.to_string(),
-            Subject::Account(id) => id.to_string(),
-        };
-        format!("evt_{subject}_{}", self.sequence)
+        Self::id_of(&self.subject, self.sequence)
+    }
+
+    /// The name of a subject's event.
+    pub fn id_of(subject: &Subject, sequence: u32) -> String {
+        match subject {
+            Subject::Request(id) => format!("evt_{id}_{sequence}"),
+            Subject::Account(id) => format!("evt_{id}_{sequence}"),
+        }
     }
 }

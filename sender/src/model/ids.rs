@@ -9,6 +9,7 @@ pub type Nonce = u64;
 
 /// One account on one chain. Everything about nonces is per such pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct AccountId {
     /// The chain.
     pub chain_id: u64,
@@ -21,6 +22,21 @@ impl fmt::Display for AccountId {
         write!(f, "{}-{}", self.chain_id, alloy_primitives::hex::encode(self.address))
     }
 }
+
+impl FromStr for AccountId {
+    type Err = BadAccountId;
+
+    fn from_str(text: &str) -> Result<Self, BadAccountId> {
+        let (chain_id, address) = text.split_once('-').ok_or(BadAccountId)?;
+        let chain_id = chain_id.parse().map_err(|_| BadAccountId)?;
+        Ok(Self { chain_id, address: address.parse().map_err(|_| BadAccountId)? })
+    }
+}
+
+/// A text that names no account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("an account is written as CHAIN-ADDRESS, in decimal and hexadecimal digits")]
+pub struct BadAccountId;
 
 /// A request's name. It is the caller's idempotency key if there was one.
 ///

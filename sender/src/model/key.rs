@@ -6,6 +6,7 @@
 //!   h/HASH                           attempt's hash -> request        t/TIME/ID            requests that have ended
 //!   e/SUBJECT/SEQUENCE               event                            d/ACCOUNT/…          deliveries to be made
 //!   c/ACCOUNT/TIME/ID                commands to be obeyed            x/ACCOUNT/…          dead letters
+//!   w/ENDPOINT                       webhook endpoint                 g/GROUP              account group
 //! ```
 
 use super::{AccountId, Nonce, RequestId, Subject, commit::Key};
@@ -77,6 +78,11 @@ pub fn deliveries(account: AccountId) -> Key {
     format!("d/{account}/")
 }
 
+/// All deliveries of one subject's events.
+pub fn deliveries_about(account: AccountId, subject: &Subject) -> Key {
+    format!("d/{account}/{subject}/")
+}
+
 /// A delivery that was given up.
 pub fn dead_letter(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Key {
     format!("x/{account}/{subject}/{sequence:08x}/{endpoint}")
@@ -95,4 +101,35 @@ pub fn command(account: AccountId, at: Time, id: &RequestId) -> Key {
 /// All commands of an account.
 pub fn commands(account: AccountId) -> Key {
     format!("c/{account}/")
+}
+
+/// A webhook endpoint.
+pub fn endpoint(id: &str) -> Key {
+    format!("w/{id}")
+}
+
+/// All webhook endpoints.
+pub fn endpoints() -> Key {
+    "w/".to_owned()
+}
+
+/// An account group.
+pub fn group(name: &str) -> Key {
+    format!("g/{name}")
+}
+
+/// All account groups.
+pub fn groups() -> Key {
+    "g/".to_owned()
+}
+
+/// The account in the name of a row, if it has one there: `l/ACCOUNT/…`, `n/ACCOUNT/…` and so on.
+pub fn account_of(key: &str) -> Option<AccountId> {
+    key.split('/').nth(1)?.parse().ok()
+}
+
+/// A name after all rows of an account that begin with this letter, and before those of the next account.
+pub fn after_account(letter: char, account: AccountId) -> Key {
+    // '0' is the character after '/'.
+    format!("{letter}/{account}0")
 }

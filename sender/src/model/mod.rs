@@ -42,7 +42,7 @@ pub use delivery::{Delivery, Next};
 pub use draft::{Draft, Purpose, Signed, Ticket};
 pub use event::{Event, EventKind, Subject};
 pub use fees::{Fees, Quote};
-pub use ids::{AccountId, BadRequestId, Nonce, RequestId};
+pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
 pub use place::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, Place, Slot};
 pub use request::{Failure, Held, PastAttempt, Request, State};

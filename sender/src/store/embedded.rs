@@ -7,6 +7,7 @@ use super::{
     group::Groups,
     writer::{Done, Job, Writer},
 };
+use crate::clock::wall_clock;
 use crate::model::{
     Commit, Fence,
     commit::{Key, Value},
@@ -22,7 +23,6 @@ use std::{
         mpsc,
     },
     thread,
-    time::{SystemTime, UNIX_EPOCH},
 };
 use tokio::sync::oneshot;
 use types::Time;
@@ -47,11 +47,6 @@ impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self { group_max: 512, clock: wall_clock }
     }
-}
-
-fn wall_clock() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// How much was committed, and with how many syncs.

@@ -43,7 +43,8 @@ pub async fn load_account(
     Ok(Account::load(config, id, epoch, Rows { account, places, requests }, now)?)
 }
 
-async fn scan_all(store: &dyn Store, prefix: &str) -> Result<Vec<(Key, Value)>, StoreError> {
+/// Reads all rows whose names begin with `prefix`.
+pub async fn scan_all(store: &dyn Store, prefix: &str) -> Result<Vec<(Key, Value)>, StoreError> {
     let mut rows: Vec<(Key, Value)> = Vec::new();
     loop {
         let after = rows.last().map(|(key, _)| key.clone());

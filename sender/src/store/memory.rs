@@ -1,4 +1,5 @@
-//! The store for tests: in memory, with a clock that somebody sets and crashes that lose what was not synced.
+//! The store in memory: for tests, with a clock that somebody sets and crashes that lose what was not synced; and for
+//! networks that keep nothing, with the clock of the machine.
 
 use super::{Acquired, Lease, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError, lease::judge};
 use crate::model::{
@@ -18,6 +19,7 @@ struct Inner {
     /// What rows and leases were before what is not synced yet, newest last.
     undo: Vec<Undo>,
     now: Time,
+    clock: Option<fn() -> Time>,
     #[cfg(feature = "bugs")]
     ignores_epochs: bool,
 }
@@ -38,6 +40,11 @@ impl Memory {
     /// An empty store at time zero.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store whose time is that of a clock.
+    pub fn with_clock(clock: fn() -> Time) -> Self {
+        Self { inner: Mutex::new(Inner { clock: Some(clock), ..Inner::default() }) }
     }
 
     /// A store that does not look at epochs, to show that the simulator notices.
@@ -110,7 +117,7 @@ impl Memory {
     /// Changes a lease, durably.
     pub fn with_lease<T>(&self, name: &str, change: impl FnOnce(&mut Lease, Time) -> T) -> T {
         let mut inner = self.lock();
-        let now = inner.now;
+        let now = inner.now();
         let before = inner.leases.get(name).cloned();
         let result = change(inner.leases.entry(name.to_owned()).or_default(), now);
         inner.undo.push(Undo::Lease(name.to_owned(), before));
@@ -135,6 +142,10 @@ impl Memory {
 }
 
 impl Inner {
+    fn now(&self) -> Time {
+        self.clock.map_or(self.now, |clock| clock())
+    }
+
     fn judge(&self, commit: &Commit) -> Outcome {
         let lease = |name: &str| {
             #[cfg(feature = "bugs")]
@@ -145,7 +156,7 @@ impl Inner {
             Ok(self.leases.get(name).cloned())
         };
         let row = |key: &Key| Ok(self.rows.get(key).cloned());
-        let Ok(outcome) = judge::<core::convert::Infallible>(commit, self.now, lease, row);
+        let Ok(outcome) = judge::<core::convert::Infallible>(commit, self.now(), lease, row);
         outcome
     }
 

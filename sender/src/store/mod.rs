@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                 commit(authority, preconditions, writes) -> Committed | Conflict | Stale
-//!   Memory        for tests: what was not synced is lost when it crashes
+//!   Memory        for tests and for networks that keep nothing: what was not synced is lost when it crashes
 //!   Embedded      one file (redb); one sync for all commits that waited for it
 //!   Redis         several processes; one script for each commit, the epoch checked inside it
 //! ```
@@ -34,7 +34,7 @@ use types::Time;
 pub use self::redis::{Durability, Redis, RedisOptions};
 pub use embedded::{Embedded, EmbeddedOptions, Syncs};
 pub use lease::Lease;
-pub use load::{Loading, load_account};
+pub use load::{Loading, load_account, scan_all};
 pub use memory::Memory;
 
 /// The most rows of one scan.
@@ -110,6 +110,11 @@ pub trait Store: Send + Sync {
 
     /// Gives a lease back; false if it was not ours any more.
     fn release(&self, fence: Fence) -> Pending<'_, bool>;
+
+    /// Whether other processes may write to it too, so that one has to look for what they have left.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
 
 /// The name after all names with a prefix.

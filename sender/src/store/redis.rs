@@ -250,4 +250,8 @@ impl Store for Redis {
     fn release(&self, fence: Fence) -> Pending<'_, bool> {
         Box::pin(self.keep("release", fence, 0))
     }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
 }

@@ -94,4 +94,33 @@ impl Witness {
     pub fn root(&self) -> Hash {
         self.root
     }
+
+    /// How much it proves, for whoever looks at it.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts { stems: self.stems.len(), hashes: self.hashes.len(), ..Counts::default() };
+        for proof in &self.stems {
+            match &proof.opening {
+                Opening::Sealed(_) => counts.hashes += 1,
+                Opening::Open { subs, values, rest } => {
+                    counts.keys += subs.len();
+                    counts.values += values.len();
+                    counts.hashes += rest.len();
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// How much a witness proves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Stems, those included that only show that another one is not there.
+    pub stems: usize,
+    /// Hashes of what is not covered.
+    pub hashes: usize,
+    /// Keys that are covered.
+    pub keys: usize,
+    /// Keys of them that hold a value.
+    pub values: usize,
 }

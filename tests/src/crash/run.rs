@@ -274,6 +274,7 @@ impl World {
             recovered.finalized,
             recovered.records.iter().cloned(),
         );
+        let queue = queue.map_err(|why| format!("after the crash: {why}"))?;
         let newest = recovered.blocks.last().map_or(recovered.finalized, |block| block.draft.id());
         let transactions = recovered.transactions.iter().map(|lookup| {
             let block = match lookup.status {

@@ -3,18 +3,19 @@
 //! Both run as processes of their own, take the same signed transfers over the same number of connections, and make
 //! blocks of them meanwhile. The validators that the builder sends to are no part of the comparison.
 
-use super::{Ratio, median_of_pairs};
+use super::{
+    Ratio,
+    builder::{BALANCE, Builder, CHAIN_ID},
+    median_of_pairs,
+};
 use crate::{
     blocks::Wallet,
     http::Client,
     load::{self, Transfers},
-    process::{Pectin, call},
+    process::call,
 };
-use alloy_primitives::{Bytes, hex};
-use devnet::{Devnet, genesis::SERVICE};
-use jam::{Ed25519Secret, keys::trivial_seed};
+use alloy_primitives::Bytes;
 use serde_json::json;
-use service::genesis::Genesis;
 use std::{
     io::{BufRead, BufReader},
     path::PathBuf,
@@ -29,10 +30,6 @@ pub(super) const RATIOS: &[Ratio] = &[
 
 const CONNECTIONS: usize = 16;
 const SENDERS: usize = 64;
-const CHAIN_ID: u64 = 1337;
-const BUILDER: u32 = 99;
-/// Ten thousand ether.
-const BALANCE: &str = "0x21e19e0c9bab2400000";
 
 fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
     match try_compare(batch, count, pairs) {
@@ -47,7 +44,7 @@ fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
 fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> {
     let wallets = (0..SENDERS).map(|index| Wallet::new(index as u64 + 1)).collect::<Vec<_>>();
     let anvil = Anvil::start(&wallets)?;
-    let builder = Builder::start(&wallets)?;
+    let builder = Builder::start(&wallets, 1000)?;
     let signer = |nonce: &mut u64| {
         let each = count / SENDERS;
         let signed = wallets.iter().map(|wallet| {
@@ -88,47 +85,6 @@ fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> 
     Ok(ratio)
 }
 
-/// A builder with validators in this process.
-struct Builder {
-    pectin: Pectin,
-    url: String,
-    _network: (Devnet, tokio::runtime::Runtime),
-    _files: tempfile::TempDir,
-}
-
-impl Builder {
-    fn start(wallets: &[Wallet]) -> Result<Self, String> {
-        let text = |why: &dyn std::fmt::Display| why.to_string();
-        let secret = Ed25519Secret::trivial(BUILDER);
-        let service = service::Config::native(SERVICE, secret.public());
-        let alloc =
-            wallets.iter().map(|wallet| (wallet.address().to_string(), json!({ "balance": BALANCE })));
-        let alloc = alloc.collect::<serde_json::Map<_, _>>();
-        let genesis_json = json!({ "config": { "chainId": CHAIN_ID }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc });
-        let genesis = Genesis::from_json(&genesis_json.to_string(), &service).map_err(|why| text(&why))?;
-        let runtime = tokio::runtime::Runtime::new().map_err(|why| text(&why))?;
-        let config = devnet::Config { slot_ms: 1000, ..devnet::Config::new(service, genesis.id()) };
-        let devnet = runtime.block_on(Devnet::start(config)).map_err(|why| text(&why))?;
-        let files = tempfile::tempdir().map_err(|why| text(&why))?;
-        let write = |name: &str, content: &str| {
-            let path = files.path().join(name);
-            std::fs::write(&path, content).map(|()| path.display().to_string()).map_err(|why| why.to_string())
-        };
-        let spec = write("chain-spec.json", &devnet.chain_spec().to_json())?;
-        let genesis = write("genesis.json", &genesis_json.to_string())?;
-        let key = write("builder.key", &hex::encode(trivial_seed(BUILDER)))?;
-        let data = files.path().join("data").display().to_string();
-        let mut arguments = vec!["node", "--chain-spec", &spec, "--genesis", &genesis, "--builder-key", &key];
-        arguments.extend(["--slot-ms", "1000", "--data-dir", &data, "--http-port", "0"]);
-        arguments.extend(["--pool-pending-max", "1000000", "--pool-queued-max", "1000000"]);
-        arguments.extend(["--pool-sender-max", "1000000"]);
-        let mut pectin = Pectin::start(arguments).map_err(|why| text(&why))?;
-        let ready = pectin.wait_for("RPC on http://")?;
-        let url = ready.split("RPC on ").nth(1).unwrap_or_default().trim().to_owned();
-        Ok(Self { pectin, url, _network: (devnet, runtime), _files: files })
-    }
-}
-
 /// A running anvil.
 struct Anvil {
     child: Child,
@@ -137,7 +93,7 @@ struct Anvil {
 
 impl Anvil {
     fn start(wallets: &[Wallet]) -> Result<Self, String> {
-        let mut child = Command::new(install()?)
+        let mut child = Command::new(anvil_program()?)
             .args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--gas-limit", "120000000"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -166,7 +122,7 @@ impl Drop for Anvil {
 }
 
 /// Installs anvil where build products are, unless it is there; gives the program itself, not the script around it.
-fn install() -> Result<PathBuf, String> {
+pub fn anvil_program() -> Result<PathBuf, String> {
     let mut directory = std::env::current_exe().map_err(|why| why.to_string())?;
     directory.pop();
     directory.push("anvil");

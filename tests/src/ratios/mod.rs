@@ -5,13 +5,18 @@
 
 mod anvil;
 mod block;
+mod builder;
 mod follow;
 mod network;
+mod page;
 mod queue;
 pub mod rpc;
 mod rpc_logs;
+mod sender;
 mod state;
 mod txpool;
+
+pub use anvil::anvil_program;
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -33,8 +38,10 @@ pub fn all() -> Vec<&'static Ratio> {
         block::RATIOS,
         follow::RATIOS,
         network::RATIOS,
+        page::RATIOS,
         queue::RATIOS,
         rpc::RATIOS,
+        sender::RATIOS,
         state::RATIOS,
         txpool::RATIOS,
     ]

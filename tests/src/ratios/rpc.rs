@@ -182,6 +182,7 @@ pub(super) fn feed_of(blocks: Vec<Arc<RecentBlock>>) -> Feed {
         pool: txpool::Stats::default(),
         rules: pool_config().rules(HEAD),
         health: Health::default(),
+        insight: rpc::Insight::default(),
     };
     Feed::new(Snapshot::new(blocks, parts).expect("the blocks follow each other"))
 }

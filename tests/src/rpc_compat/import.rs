@@ -116,6 +116,7 @@ fn feed(replay: &Replay, recent: Vec<Arc<RecentBlock>>, latest: BlockId) -> Feed
         pool: txpool::Stats::default(),
         rules: pool_config(replay.chain_id).rules(HEAD),
         health: Health::default(),
+        insight: rpc::Insight::default(),
     };
     Feed::new(Snapshot::new(recent, parts).expect("the blocks follow each other"))
 }

@@ -104,7 +104,14 @@ impl Simulation {
         if account.epoch() != epoch {
             return;
         }
+        // What was decided on one look at the chain is not to be written under the next. Other answers may be taken in
+        // one after the other and written together.
+        let looks = matches!(reply, Reply::Look(_));
+        if looks && account.has_changes() && !self.commit(owner) {
+            return;
+        }
         let now = self.world.now();
+        let Some(account) = &mut self.workers[owner].account else { return };
         match reply {
             Reply::Look(Some(view)) => account.handle_view(view, now),
             Reply::Look(None) => account.handle_view_failed(now),
@@ -116,8 +123,9 @@ impl Simulation {
             Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
             Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
         }
-        // At once: what was decided on one look at the chain is not to be written under the next.
-        self.commit(owner);
+        if looks || self.world.rng.chance(500) {
+            self.commit(owner);
+        }
     }
 }
 

@@ -70,7 +70,7 @@ impl Node {
         journal: &Journal,
         now: Time,
         mistake: Option<service::accumulate::Mistake>,
-    ) -> Self {
+    ) -> Result<Self, queue::JournalError> {
         let genesis = builder.genesis();
         for hash in journal.finished.iter().chain(journal.unfinished.values()) {
             builder.restore(journal.blocks[hash].draft.as_ref());
@@ -80,7 +80,7 @@ impl Node {
         let mut tracker =
             ServiceTracker::new(SERVICE, CODE_HASH, follower.finalized().hash, state).with_mistake(mistake);
         let service = tracker.view(&follower, &Update::default());
-        let queue = Queue::restore(config, clock(), genesis, journal.records.iter().cloned(), now);
+        let queue = Queue::restore(config, clock(), genesis, journal.records.iter().cloned(), now)?;
         let blocks = journal.unfinished.iter().map(|(number, hash)| (*number, journal.blocks[hash].clone()));
         let mut node = Self {
             pool: Pool::new(txpool::Config { sender_txs_max: 64, ..txpool::Config::default() }, HEAD),
@@ -105,7 +105,7 @@ impl Node {
             learn_roots(&mut node.follower, block.header.hash());
             node.update.merge(update);
         }
-        node
+        Ok(node)
     }
 
     fn restore_pool(&mut self, journal: &Journal) {

@@ -292,8 +292,8 @@ impl Simulation {
         let config = self.options.queue_config();
         if let Some(expected) = self.queue_now.take() {
             let records = outside.journal.records.iter().cloned();
-            let replayed = Queue::replay(config.clone(), clock(), self.genesis, records).journal_state();
-            if replayed != expected {
+            let replayed = Queue::replay(config.clone(), clock(), self.genesis, records);
+            if replayed.map(|queue| queue.journal_state()) != Ok(expected) {
                 outside
                     .checker
                     .violations
@@ -304,7 +304,11 @@ impl Simulation {
         let now = Time::from_millis(outside.true_ms);
         let mistake = self.options.service_mistake();
         let builder = Builder::new(self.options.real_blocks, self.senders, self.options.bundler_mistake());
-        let mut node = Node::start(config, builder, &outside.network, &outside.journal, now, mistake);
+        let node = Node::start(config, builder, &outside.network, &outside.journal, now, mistake);
+        let mut node = match node {
+            Ok(node) => node,
+            Err(why) => return outside.checker.violations.push(format!("14: no recovery: {why}")),
+        };
         let finalized = outside.network.truth.finalized();
         node.claims(&outside.network.validators()[..5], finalized.hash, finalized.slot);
         outside.note(|| "started".into());

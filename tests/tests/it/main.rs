@@ -3,12 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod blocks;
+mod browser;
+mod cli;
 mod clients;
 mod crash;
 mod devnet;
+mod fuzz;
 mod network;
 mod node;
+mod observe;
 mod purity;
+mod rest;
 mod rpc;
 mod sender_sim;
 mod sender_store;
@@ -16,3 +21,4 @@ mod sim;
 mod store;
 mod traces;
 mod vectors;
+mod wallet;

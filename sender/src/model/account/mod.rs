@@ -157,6 +157,19 @@ impl Account {
         }
     }
 
+    /// Tells these endpoints from now on.
+    pub fn set_endpoints(&mut self, endpoints: Vec<String>) {
+        if self.config.endpoints != endpoints {
+            Arc::make_mut(&mut self.config).endpoints = endpoints;
+        }
+    }
+
+    /// Whether nothing waits for anything: no request, and no nonce that is bound, lent, or a gap.
+    pub fn is_idle(&self) -> bool {
+        let quiet = |place: &Place| matches!(place, Place::Final | Place::Foreign);
+        self.requests.is_empty() && !self.has_changes() && self.places.values().all(quiet)
+    }
+
     fn is_held(&self, id: &RequestId) -> bool {
         let state = self.requests.get(id).map(|request| &request.state);
         matches!(state, Some(State::Accepted { held: Some(_) }))

@@ -11,7 +11,7 @@ use state::{Codes, Values};
 use std::collections::BTreeMap;
 use store::{Options, Store};
 use txpool::Status;
-use types::{BlockId, Reason, Transaction};
+use types::{BlockId, Reason, SealedBlock, Transaction};
 
 /// The same journal in memory: every record, and where each transaction is.
 #[derive(Default)]
@@ -83,8 +83,9 @@ impl Model {
     fn compare_queue(&self, recovered: &store::Recovered) {
         let config = || queue::Config::new(&Params::TINY, 6000);
         let clock = || SlotClock::common_era(&Params::TINY);
-        let all = Queue::replay(config(), clock(), genesis().id(), self.records.iter().cloned());
-        let kept = Queue::replay(config(), clock(), recovered.finalized, recovered.records.iter().cloned());
+        let all = Queue::replay(config(), clock(), genesis().id(), self.records.iter().cloned()).unwrap();
+        let kept =
+            Queue::replay(config(), clock(), recovered.finalized, recovered.records.iter().cloned()).unwrap();
         assert_eq!(kept.journal_state(), all.journal_state());
         assert!(recovered.records.len() <= 12, "{} records", recovered.records.len());
     }
@@ -259,4 +260,32 @@ fn a_copy_has_everything_and_knows_when_it_is_old() {
     let entries = |name| tables.iter().find(|table| table.name == name).unwrap().entries;
     assert_eq!(entries("headers"), newest.number + 1);
     assert!(entries("log addresses") >= 2 && entries("values") > 0);
+}
+
+/// The counter that must stay at zero can count: of a store that is given a transaction in two blocks, it tells.
+#[test]
+fn a_transaction_that_becomes_final_twice_is_counted() {
+    let store = Store::in_memory(options(), &genesis()).unwrap();
+    let mut writer = Writer::new();
+    let first = transfer(0, 0);
+    let mut steps = [writer.seal(std::slice::from_ref(&first)), writer.seal(&[transfer(0, 1)])];
+    let Deed::Seal(_, block) = &mut steps[1][1] else { panic!("a block is sealed") };
+    block.draft.block = SealedBlock::new(block.draft.block.header().clone(), vec![first]);
+    steps.iter().for_each(|step| drop(store.commit(&batch(step)).unwrap()));
+    store.commit(&batch(&[writer.finalize(1)])).unwrap();
+    assert_eq!(store.stats().repeated, 0);
+    store.commit(&batch(&[writer.finalize(2)])).unwrap();
+    assert_eq!(store.stats().repeated, 1);
+}
+
+#[test]
+fn a_step_on_disk_waits_for_the_disk_and_the_file_has_a_length() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path().join("pectin.redb"), options(), &genesis()).unwrap();
+    let before = store.stats();
+    assert!(before.bytes > 0);
+    store.commit(&batch(&Writer::new().accept(&[transfer(0, 0)]))).unwrap();
+    assert!(store.stats().syncs > before.syncs);
+    store.commit(&store::Batch::new()).unwrap();
+    assert_eq!(store.stats().repeated, 0);
 }

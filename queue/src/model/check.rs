@@ -1,12 +1,12 @@
 //! What must hold after every input, whatever happened.
 
-use super::harness::{clock, genesis};
+use super::world::{clock, genesis};
 use crate::{Bundle, Queue, Record, ServiceView, State, Submission};
 use jam::follow::{ChainView, Fate};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Every index says what the bundles say.
-pub(super) fn indexes(queue: &Queue) {
+pub fn indexes(queue: &Queue) {
     let numbers = |is: fn(&State) -> bool| {
         let those = queue.bundles.iter().filter(|(_, bundle)| is(&bundle.state));
         those.map(|(number, _)| *number).collect::<BTreeSet<_>>()
@@ -59,21 +59,21 @@ fn submitted(queue: &Queue) {
 }
 
 /// The records give the queue back, as far as the journal determines it.
-pub(super) fn journal(queue: &Queue, records: &[Record]) {
-    let replayed = Queue::replay(queue.config.clone(), clock(), genesis(), records.iter().cloned());
+pub(crate) fn journal(queue: &Queue, records: &[Record]) {
+    let replayed = Queue::replay(queue.config.clone(), clock(), genesis(), records.iter().cloned()).unwrap();
     assert_eq!(replayed.journal_state(), queue.journal_state(), "the journal and the queue differ");
 }
 
 /// The records that are still needed give the queue back too, and are few.
-pub(super) fn compacted(queue: &Queue, records: &[Record]) {
-    let replayed = Queue::replay(queue.config.clone(), clock(), queue.base, records.iter().cloned());
+pub(crate) fn compacted(queue: &Queue, records: &[Record]) {
+    let replayed = Queue::replay(queue.config.clone(), clock(), queue.base, records.iter().cloned()).unwrap();
     assert_eq!(replayed.journal_state(), queue.journal_state(), "the compacted journal and the queue differ");
     let needed = Record::still_needed(records).into_iter().filter(|needed| *needed).count();
     assert!(!queue.bundles.is_empty() || needed <= 1, "{needed} records about nothing");
 }
 
 /// Whatever was looked at only by index is as if everything had been looked at.
-pub(super) fn level(queue: &Queue, view: &ChainView<'_>, service: &ServiceView) {
+pub(crate) fn level(queue: &Queue, view: &ChainView<'_>, service: &ServiceView) {
     if queue.halted.is_some() {
         return;
     }
@@ -105,7 +105,7 @@ fn expected(queue: &Queue, bundle: &Bundle, view: &ChainView<'_>, service: &Serv
 }
 
 /// What is sent has an anchor that is on the best branch and lives long enough.
-pub(super) fn submission(queue: &Queue, submission: &Submission) {
+pub(crate) fn submission(queue: &Queue, submission: &Submission) {
     let head = queue.head.as_ref().unwrap();
     let age = head.anchors.iter().position(|anchor| anchor.hash == submission.context.anchor);
     let age = age.expect("the anchor is a recent block");

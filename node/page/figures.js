@@ -1,0 +1,62 @@
+// The node in numbers.
+
+import { $, attribute, count, duration, el, text } from "./dom.js";
+import { now, parts } from "./live.js";
+
+// Name, value, what it means; and whether it is as it should be, where that is a question.
+const FIGURES = [
+  ["Sealed", ({ heads }) => [count(heads.latest.number), `${count(heads.openTransactions)} in the open block`]],
+  ["Applied", ({ heads }) => [count(heads.safe.number), "by the service, at JAM's best block"]],
+  ["Final", ({ heads }) => [count(heads.finalized.number), `${count(heads.latest.number - heads.finalized.number)} blocks on their way`]],
+  ["JAM's best slot", bestSlot],
+  ["Finality", ({ heads }) => [`${count(heads.lagBlocks)} behind`, `final slot ${count(heads.finalSlot)}`]],
+  ["Validators", ({ heads, node }) => [`${heads.peers} of ${node.validators}`, "connected", heads.peers ? null : "bad"]],
+  ["Executed twice", ({ totals }) => [count(totals.executedTwice), "transactions; must be 0", totals.executedTwice ? "bad" : "good"]],
+  ["Windows missed", ({ totals }) => [count(totals.windowsMissed), "this node was too late for", totals.windowsMissed ? "bad" : "good"]],
+  ["Time-outs", ({ totals }) => [count(totals.timeouts), "guarantees that came too late"]],
+  ["Packages", ({ totals }) => [count(totals.packages), `built, ${count(totals.sends)} times sent`]],
+  ["Second guarantees", ({ totals }) => [count(totals.duplicateGuarantees), "harmless; applied once"]],
+  ["Releases", ({ totals }) => [count(totals.releases), "blocks back to the pool"]],
+];
+
+function bestSlot({ heads, node }) {
+  const slot = Math.floor((now() - node.epochMs) / node.slotMs);
+  // A chain's first slot lies years back.
+  const behind = !heads.bestSlot ? null : Math.max(0, slot - heads.bestSlot);
+  const words = behind === null ? "no block yet" : behind < 2 ? "blocks arrive" : `no block for ${count(behind)} slots, ${duration(behind * node.slotMs)}`;
+  return [count(heads.bestSlot), words, behind === null || behind > 3 ? "bad" : null];
+}
+
+const boxes = FIGURES.map(([name]) => {
+  const value = el("dd", {}, "–");
+  const words = el("dd", {}, "");
+  return { box: el("div", {}, el("dt", {}, name), value, words), value, words };
+});
+
+export function start() {
+  $("figures").append(...boxes.map(({ box }) => box));
+  setInterval(draw, 500);
+}
+
+export function draw() {
+  const known = { node: parts.get("node"), heads: parts.get("heads"), totals: parts.get("totals") };
+  if (!known.heads) return;
+  FIGURES.forEach(([, read], place) => {
+    const [value, words, tone] = read(known);
+    text(boxes[place].value, value);
+    text(boxes[place].words, words);
+    attribute(boxes[place].box, "class", tone ?? null);
+  });
+  alarm(known.heads);
+}
+
+function alarm(heads) {
+  const words = [
+    heads.halted && `Building stopped: ${heads.halted}.`,
+    heads.trouble && `Nothing can be written: ${heads.trouble}.`,
+    heads.paused && "Building is paused by the operator.",
+    heads.syncing && "The node still catches up with JAM.",
+  ].filter(Boolean).join(" ");
+  text($("alarm"), words);
+  $("alarm").hidden = words === "";
+}

@@ -1,0 +1,192 @@
+// The lanes: each bundle is a card that keeps its place in the document while it moves on.
+
+import { $, attribute, count, duration, el, text } from "./dom.js";
+import { bundles, now, parts } from "./live.js";
+
+const LANES = ["Queued", "Submitted", "Guaranteed", "Accumulated", "Finalized"];
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const cards = new Map();
+const lanes = new Map();
+let open = () => {};
+
+export function start(openBundle) {
+  open = openBundle;
+  for (const state of LANES) {
+    const many = el("span", {}, "0");
+    const list = el("ul", { "aria-label": state });
+    const empty = el("li", { class: "empty" }, "none");
+    list.append(empty);
+    const lane = el("div", { class: "lane", "data-state": state }, el("h3", {}, state, many), list);
+    lanes.set(state, { list, many, empty });
+    $("lane-grid").append(lane);
+  }
+  $("lane-grid").addEventListener("keydown", step);
+  setInterval(age, 200);
+}
+
+// Arrow keys go from card to card: up and down within a lane, left and right between lanes.
+function step(event) {
+  const card = event.target.closest(".card");
+  const move = { ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0] }[event.key];
+  if (!card || !move) return;
+  event.preventDefault();
+  const all = LANES.map((state) => [...lanes.get(state).list.querySelectorAll(".card")]);
+  let column = all.findIndex((lane) => lane.includes(card));
+  const row = all[column].indexOf(card) + move[1];
+  if (move[0]) do column += move[0]; while (all[column] && all[column].length === 0);
+  const lane = all[column];
+  lane?.[Math.max(0, Math.min(row, lane.length - 1))]?.focus();
+}
+
+function make(key) {
+  const life = el("span", { class: "life", "aria-hidden": "true" });
+  const shown = {
+    name: el("b"), transactions: el("small"), age: el("small", { class: "age" }), how: el("small", { class: "how" }), life,
+  };
+  const button = el("button", { class: "card", type: "button" }, shown.name, shown.transactions, shown.age, shown.how, life);
+  button.addEventListener("click", () => open(cards.get(key).bundle));
+  return { ...shown, button, item: el("li", {}, button), bundle: null };
+}
+
+function howText(bundle) {
+  if (bundle.state === "Queued" && bundle.sends === 0) return "waits for its first window";
+  const core = bundle.core === null ? "" : ` · core ${bundle.core}`;
+  const sends = bundle.sends > 1 ? ` · sent ${bundle.sends}×` : "";
+  return `v${bundle.version}${core}${sends}`;
+}
+
+function drawCard(card, bundle, node) {
+  card.bundle = bundle;
+  text(card.name, `B-${bundle.number}`);
+  text(card.transactions, `${count(bundle.transactions)} tx`);
+  text(card.how, howText(bundle));
+  attribute(card.how, "class", bundle.sends > 1 ? "how again" : "how");
+  attribute(card.button, "data-slow", bundle.why !== null);
+  const shown = bundle.life !== null && ["Queued", "Submitted"].includes(bundle.state);
+  while (shown && card.life.childElementCount < node.history) card.life.append(el("i"));
+  card.life.hidden = !shown;
+  [...card.life.children].forEach((pip, place) => attribute(pip, "class", place < bundle.life ? "on" : null));
+  attribute(card.life, "data-low", bundle.life < node.anchorMargin);
+  attribute(card.button, "title", shown ? `its anchor lives for ${bundle.life} of ${node.history} blocks` : null);
+  attribute(card.button, "aria-label", label(bundle, shown, node));
+}
+
+function label(bundle, shown, node) {
+  const life = shown ? `, its anchor lives for ${bundle.life} of ${node.history} blocks` : "";
+  const slow = bundle.why === null ? "" : ", slow";
+  return `Bundle B-${bundle.number}, ${bundle.transactions} transactions, ${howText(bundle)}${life}${slow}`;
+}
+
+// Next to go first; of the final ones the newest.
+function order(state, list) {
+  const up = state === "Finalized" ? -1 : 1;
+  return list.sort((a, b) => up * (a.number - b.number));
+}
+
+export function draw() {
+  const node = parts.get("node");
+  const all = bundles();
+  const before = calm.matches ? null : places();
+  const focused = document.activeElement;
+  const seen = new Set();
+  for (const state of LANES) {
+    const lane = lanes.get(state);
+    const here = order(state, all.filter((bundle) => bundle.state === state));
+    const limit = { Queued: node.depthMax, Submitted: node.inflightMax }[state];
+    text(lane.many, state === "Finalized" ? "newest" : limit ? `${here.length} of ${limit}` : here.length);
+    lane.empty.hidden = here.length > 0;
+    let place = lane.empty;
+    for (const bundle of here) {
+      seen.add(bundle.key);
+      const card = cards.get(bundle.key) ?? make(bundle.key);
+      cards.set(bundle.key, card);
+      drawCard(card, bundle, node);
+      if (place.nextSibling !== card.item) place.after(card.item);
+      place = card.item;
+    }
+  }
+  for (const [key, card] of cards) {
+    if (seen.has(key)) continue;
+    card.item.remove();
+    cards.delete(key);
+  }
+  if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
+  if (before) glide(before);
+  drawGivenUp(all);
+  age();
+}
+
+function places() {
+  const found = new Map();
+  for (const [key, card] of cards) found.set(key, [card.item.parentElement, card.item.getBoundingClientRect()]);
+  return found;
+}
+
+// A card that changed its lane glides there. Nothing else moves with it.
+function glide(before) {
+  for (const [key, [lane, was]] of before) {
+    const card = cards.get(key);
+    if (!card || card.item.parentElement === lane) continue;
+    const is = card.item.getBoundingClientRect();
+    const from = `translate(${was.left - is.left}px, ${was.top - is.top}px)`;
+    card.button.animate([{ transform: from }, { transform: "none" }], { duration: 260, easing: "ease-out" });
+  }
+}
+
+function age() {
+  for (const { bundle, age: shown } of cards.values()) {
+    const since = bundle.state === "Finalized" ? null : now() - (bundle.since ?? bundle.enqueuedAt);
+    text(shown, since === null ? "" : duration(since));
+  }
+}
+
+// Abandoned and released bundles stand below the lanes.
+function drawGivenUp(all) {
+  const gone = all.filter((bundle) => ["Abandoned", "Released"].includes(bundle.state));
+  const newest = gone.sort((a, b) => b.enqueuedAt - a.enqueuedAt).slice(0, 8);
+  const key = newest.map((bundle) => `${bundle.key}${bundle.state}`).join();
+  const box = $("given-up");
+  if (box.dataset.key === key) return;
+  box.dataset.key = key;
+  const button = (bundle) => {
+    const made = el("button", { type: "button", "data-state": bundle.state }, `B-${bundle.number} ${bundle.state.toLowerCase()}`);
+    made.addEventListener("click", () => open(bundle));
+    return made;
+  };
+  const words = newest.length ? "Given up:" : "No bundle was given up.";
+  box.replaceChildren(el("span", {}, words), ...newest.map(button));
+}
+
+// The sentences for slow bundles.
+const rows = new Map();
+
+export function drawSlow() {
+  const slow = bundles().filter((bundle) => bundle.why !== null).sort((a, b) => a.number - b.number);
+  const list = $("slow");
+  const keys = new Set(slow.map((bundle) => bundle.key));
+  for (const [key, row] of rows) {
+    if (keys.has(key)) continue;
+    row.item.remove();
+    rows.delete(key);
+  }
+  let none = list.querySelector(".none");
+  if (!none) list.append((none = el("li", { class: "none" }, "No bundle is slower than usual.")));
+  none.hidden = slow.length > 0;
+  let place = none;
+  for (const bundle of slow) {
+    const row = rows.get(bundle.key) ?? slowRow(bundle);
+    rows.set(bundle.key, row);
+    text(row.state, bundle.state);
+    text(row.words, bundle.why);
+    if (place.nextSibling !== row.item) place.after(row.item);
+    place = row.item;
+  }
+}
+
+function slowRow(bundle) {
+  const name = el("button", { type: "button" }, `B-${bundle.number}`);
+  name.addEventListener("click", () => open(bundle));
+  const state = el("span", { class: "state" });
+  const words = el("p");
+  return { item: el("li", {}, name, state, words), state, words };
+}

@@ -1,0 +1,78 @@
+// What the node says: one stream of named parts and log lines. It comes back by itself when the node does.
+
+const LINES_KEPT = 500;
+
+export const parts = new Map();
+export const lines = [];
+const watchers = [];
+const linkWatchers = [];
+let build = null;
+let offsets = [];
+
+// Calls `act` with the names of the parts that changed and the lines that are new, after each message.
+export function watch(act) {
+  watchers.push(act);
+}
+
+export function watchLink(act) {
+  linkWatchers.push(act);
+}
+
+// The node's clock. A message is never younger than it looks, so of the last few the least delayed one counts.
+export function now() {
+  return Date.now() + (offsets.length ? Math.max(...offsets) : 0);
+}
+
+export function bundles() {
+  const found = [];
+  for (const [name, part] of parts) {
+    if (/^b\d/.test(name)) found.push({ key: name, ...part });
+  }
+  return found;
+}
+
+function take(message) {
+  offsets = [...offsets.slice(-9), message.at - Date.now()];
+  if (message.whole) {
+    parts.clear();
+    lines.length = 0;
+  }
+  for (const name of message.gone ?? []) parts.delete(name);
+  for (const [name, part] of Object.entries(message.set)) parts.set(name, part);
+  for (const [number, at, level, text, block] of message.lines) lines.push({ number, at, level, text, block });
+  lines.splice(0, Math.max(0, lines.length - LINES_KEPT));
+  const node = parts.get("node");
+  if (build !== null && node.build !== build) location.reload();
+  build = node.build;
+  const changed = new Set(Object.keys(message.set));
+  for (const act of watchers) act(changed, message);
+}
+
+function link(state) {
+  for (const act of linkWatchers) act(state);
+}
+
+export function start() {
+  const source = new EventSource("/page/live");
+  source.onmessage = (event) => {
+    link("live");
+    take(JSON.parse(event.data));
+  };
+  source.onerror = () => {
+    link("lost");
+    // A browser tries again by itself, unless the answer was a refusal.
+    if (source.readyState === EventSource.CLOSED) setTimeout(start, 2000);
+  };
+}
+
+// Asks the node by JSON-RPC.
+export async function call(method, ...params) {
+  const response = await fetch("/", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+  });
+  const answer = await response.json();
+  if (answer.error) throw new Error(answer.error.message);
+  return answer.result;
+}

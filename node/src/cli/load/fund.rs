@@ -1,0 +1,98 @@
+//! Who sends, and the money for it.
+
+use super::{Chain, key, quantity, raw};
+use crate::{
+    accounts,
+    cli::{Failure, client::Client, file},
+    wallet::Wallet,
+};
+use alloy_consensus::TxEip1559;
+use alloy_primitives::{Address, TxKind, U256, hex};
+use serde_json::json;
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+/// What each sender gets: enough for hours.
+const SENDER_WEI: u128 = 10_000_000_000_000_000_000;
+/// Transactions of one account that any node takes at once.
+const AT_ONCE: usize = 16;
+/// How long a block may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The account that pays for all.
+pub(super) fn funder(file: Option<&Path>) -> Result<Wallet, Failure> {
+    let Some(path) = file else {
+        let accounts = accounts::derive(accounts::DEV_MNEMONIC, 1).map_err(Failure::runtime)?;
+        let first = accounts.first().ok_or_else(|| Failure::runtime("the mnemonic has no account"))?;
+        return Wallet::new(&first.key).map_err(Failure::runtime);
+    };
+    let text = file::read(path, "the key")?;
+    let wrong = || Failure::Usage(format!("{}: not a key of 64 hexadecimal digits", path.display()));
+    let key = hex::decode_to_array::<_, 32>(text.trim()).map_err(|_| wrong())?;
+    Wallet::new(&key.into()).map_err(|_| wrong())
+}
+
+/// Fresh accounts.
+pub(super) fn senders(seed: u64, count: u32) -> Result<Vec<Wallet>, Failure> {
+    (0..count).map(|index| Wallet::new(&key(seed, index)).map_err(Failure::runtime)).collect()
+}
+
+/// The next nonce of an account.
+pub(super) fn nonce(client: &mut Client, account: Address, tag: &str) -> Result<u64, Failure> {
+    quantity(&client.call("eth_getTransactionCount", json!([account, tag]))?)
+}
+
+/// Pays each sender, some at a time, and waits until they have it. `progress` hears how many have.
+pub(super) fn fund(
+    client: &mut Client,
+    chain: &Chain,
+    funder: &Wallet,
+    senders: &[Wallet],
+    mut progress: impl FnMut(u64),
+) -> Result<(), Failure> {
+    let mut done = 0;
+    for some in senders.chunks(AT_ONCE) {
+        let first = nonce(client, funder.address(), "pending")?;
+        let payments = some.iter().zip(first..).map(|(sender, nonce)| {
+            let tx = TxEip1559 { nonce, ..payment(chain, sender.address()) };
+            ("eth_sendRawTransaction", raw(&funder.sign(tx)))
+        });
+        for answer in client.calls(&payments.collect::<Vec<_>>())? {
+            answer.map_err(|why| {
+                Failure::Runtime(format!("the account {} cannot fund the senders: {why}", funder.address()))
+            })?;
+        }
+        wait_for_nonce(client, funder.address(), first + some.len() as u64)?;
+        done += some.len() as u64;
+        progress(done);
+    }
+    Ok(())
+}
+
+fn payment(chain: &Chain, to: Address) -> TxEip1559 {
+    TxEip1559 { to: TxKind::Call(to), value: U256::from(SENDER_WEI), gas_limit: 21_000, ..offer(chain) }
+}
+
+/// A transaction that offers enough.
+pub(super) fn offer(chain: &Chain) -> TxEip1559 {
+    TxEip1559 {
+        chain_id: chain.chain_id,
+        max_fee_per_gas: chain.max_fee_wei,
+        max_priority_fee_per_gas: 1_000_000_000,
+        ..TxEip1559::default()
+    }
+}
+
+/// Waits until sealed blocks hold everything of an account below a nonce.
+pub(super) fn wait_for_nonce(client: &mut Client, account: Address, until: u64) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while nonce(client, account, "latest")? < until {
+        if begun.elapsed() > PATIENCE {
+            return Err(Failure::runtime("the node seals no blocks; `pectin doctor` may say why"));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}

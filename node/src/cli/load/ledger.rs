@@ -1,0 +1,131 @@
+//! What was sent and what became of it, for those who send, who watches and who reports.
+
+use alloy_primitives::{B256, map::B256Map};
+use parking_lot::Mutex;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    time::{Duration, Instant},
+};
+
+/// What happened to a transaction that was accepted.
+#[derive(Clone, Copy, Debug)]
+struct Times {
+    accepted: Instant,
+    sealed: Option<Instant>,
+    finalized: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    transactions: B256Map<Times>,
+    /// How long each request took that was answered with acceptance.
+    answers: Vec<Duration>,
+    refusals: BTreeMap<String, u64>,
+    counts: Counts,
+}
+
+/// How many there are of each kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) accepted: u64,
+    pub(super) sealed: u64,
+    pub(super) finalized: u64,
+    pub(super) refused: u64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { accepted, sealed, finalized, refused } = self;
+        write!(f, "{accepted} accepted, {sealed} sealed, {finalized} final")?;
+        if *refused > 0 { write!(f, ", {refused} refused") } else { Ok(()) }
+    }
+}
+
+/// One step of a transaction's way: when each of them took it, and how long that took each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Step {
+    pub(super) moments: Vec<Instant>,
+    pub(super) latencies: Vec<Duration>,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Ledger(Mutex<Inner>);
+
+impl Ledger {
+    /// A node has accepted it.
+    pub(super) fn accepted(&self, hash: B256, sent: Instant, now: Instant) {
+        let mut inner = self.0.lock();
+        inner.answers.push(now.duration_since(sent));
+        let Inner { transactions, counts, .. } = &mut *inner;
+        transactions.entry(hash).or_insert_with(|| {
+            counts.accepted += 1;
+            Times { accepted: now, sealed: None, finalized: None }
+        });
+    }
+
+    /// A node has refused one.
+    pub(super) fn refused(&self, why: &str) {
+        let mut inner = self.0.lock();
+        *inner.refusals.entry(why.to_owned()).or_default() += 1;
+        inner.counts.refused += 1;
+    }
+
+    /// A block holds these. Those of others, and those whose answer is still on its way, are nothing to us yet.
+    pub(super) fn sealed(&self, hashes: &[B256], now: Instant) {
+        let mut inner = self.0.lock();
+        let Inner { transactions, counts, .. } = &mut *inner;
+        for hash in hashes {
+            if let Some(times) = transactions.get_mut(hash).filter(|times| times.sealed.is_none()) {
+                times.sealed = Some(now);
+                counts.sealed += 1;
+            }
+        }
+    }
+
+    /// The block with these is final.
+    pub(super) fn finalized(&self, hashes: &[B256], now: Instant) {
+        let mut inner = self.0.lock();
+        let Inner { transactions, counts, .. } = &mut *inner;
+        for hash in hashes {
+            if let Some(times) = transactions.get_mut(hash).filter(|times| times.finalized.is_none()) {
+                times.finalized = Some(now);
+                counts.finalized += 1;
+            }
+        }
+    }
+
+    /// How many there are of each kind.
+    pub(super) fn counts(&self) -> Counts {
+        self.0.lock().counts
+    }
+
+    /// Accepted and not yet final.
+    pub(super) fn open(&self) -> u64 {
+        let counts = self.counts();
+        counts.accepted - counts.finalized
+    }
+
+    /// Why nodes refused, and how often.
+    pub(super) fn refusals(&self) -> BTreeMap<String, u64> {
+        self.0.lock().refusals.clone()
+    }
+
+    /// Accepted, sealed, final.
+    pub(super) fn steps(&self) -> [Step; 3] {
+        let inner = self.0.lock();
+        let mut steps = [Step::default(), Step::default(), Step::default()];
+        steps[0].latencies = inner.answers.clone();
+        for times in inner.transactions.values() {
+            steps[0].moments.push(times.accepted);
+            for (step, moment) in [(1, times.sealed), (2, times.finalized)] {
+                if let Some(moment) = moment {
+                    steps[step].moments.push(moment);
+                    steps[step].latencies.push(moment.saturating_duration_since(times.accepted));
+                }
+            }
+        }
+        steps
+    }
+}

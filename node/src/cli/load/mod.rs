@@ -1,0 +1,171 @@
+//! `pectin load`: a load generator. Real keys, real signatures, real transactions; it measures from outside, as a client
+//! would.
+//!
+//! ```text
+//!   funder ──▶ senders (fresh keys) ── batches, at a rate ──▶ node
+//!                     │                                        │ blocks, finality
+//!                     └────────────── Ledger ◀── watcher ──────┘
+//! ```
+
+mod fund;
+mod ledger;
+mod report;
+mod send;
+mod token;
+mod watch;
+
+use super::{
+    Failure,
+    client::{Client, RpcArgs},
+    progress::{Progress, bar},
+    show::{self, Format},
+};
+use alloy_primitives::{Address, B256, hex, keccak256};
+use clap::Args;
+use ledger::Ledger;
+use serde_json::{Value, json};
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
+};
+
+/// Senders at most: each is funded by a transaction.
+const SENDERS_MAX: u32 = 10_000;
+/// Calls in a batch that a node takes by default.
+const BATCH_MAX: u32 = 100;
+/// Threads that send, each on a connection of its own.
+const THREADS_MAX: u32 = 4;
+
+/// How much of what.
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    /// Accounts that send.
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(SENDERS_MAX)))]
+    senders: u32,
+    /// Transactions per second, of all senders together; 0 is as fast as the node takes them.
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    rate: u32,
+    /// How long to send.
+    #[arg(long, default_value_t = 10, value_name = "SECONDS")]
+    seconds: u64,
+    /// How many of a hundred transactions are ERC-20 transfers; the others are plain transfers.
+    #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=100))]
+    erc20: u32,
+    /// Transactions in one JSON-RPC batch.
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(BATCH_MAX)))]
+    batch: u32,
+    /// A file with the private key of the account that funds the senders. [default: the first development account]
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// How long to wait afterwards until everything is final.
+    #[arg(long, default_value_t = 180, value_name = "SECONDS")]
+    settle: u64,
+    /// Where the senders' keys come from, to use the same ones again. [default: random]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    #[command(flatten)]
+    rpc: RpcArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+/// What all transactions have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chain {
+    chain_id: u64,
+    /// The most that is offered for each gas: the base fee may grow while it waits.
+    max_fee_wei: u128,
+    token: Option<Address>,
+}
+
+pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
+    let mut client = args.rpc.connect()?;
+    let mut chain = chain(&mut client)?;
+    let funder = fund::funder(args.key_file.as_deref())?;
+    let senders = fund::senders(args.seed.map_or_else(random, Ok)?, args.senders)?;
+    let mut progress = Progress::new();
+    fund::fund(&mut client, &chain, &funder, &senders, |done| {
+        progress.show(|| format!("{} funding the senders", bar(done, u64::from(args.senders))));
+    })?;
+    if args.erc20 > 0 {
+        chain.token = Some(token::deploy(&mut client, &chain, &funder)?);
+    }
+    let ledger = Arc::new(Ledger::default());
+    let done = Arc::new(AtomicBool::new(false));
+    let watcher = watch::start(&args.rpc.rpc_url, &ledger, &done)?;
+    let begun = Instant::now();
+    let threads = send::start(args, chain, senders, &ledger)?;
+    follow(args, &ledger, &mut progress, begun, || threads.iter().all(|thread| thread.is_finished()));
+    for thread in threads {
+        thread.join().map_err(|_| Failure::runtime("a sending thread has ended"))??;
+    }
+    settle(args, &ledger, &mut progress, || watcher.is_finished());
+    done.store(true, std::sync::atomic::Ordering::Relaxed);
+    watcher.join().map_err(|_| Failure::runtime("the watching thread has ended"))??;
+    drop(progress);
+    let report = report::of(&ledger);
+    args.format.print(&report, report::words);
+    match ledger.open() {
+        0 => Ok(()),
+        open => Err(Failure::Runtime(format!(
+            "{open} accepted transactions are not final after {} s",
+            args.settle
+        ))),
+    }
+}
+
+fn random() -> Result<u64, Failure> {
+    getrandom::u64().map_err(Failure::runtime)
+}
+
+fn chain(client: &mut Client) -> Result<Chain, Failure> {
+    let chain_id = quantity(&client.call("eth_chainId", json!([]))?)?;
+    let price = quantity(&client.call("eth_gasPrice", json!([]))?)?;
+    // Under load the base fee may double a few times before a transaction's turn comes.
+    Ok(Chain { chain_id, max_fee_wei: u128::from(price) * 10 + 2_000_000_000, token: None })
+}
+
+fn quantity(value: &Value) -> Result<u64, Failure> {
+    show::number(value)
+        .ok_or_else(|| Failure::Runtime(format!("the node answered {value} instead of a number")))
+}
+
+/// Shows how far it is until the senders have finished.
+fn follow(
+    args: &LoadArgs,
+    ledger: &Ledger,
+    progress: &mut Progress,
+    begun: Instant,
+    finished: impl Fn() -> bool,
+) {
+    while !finished() {
+        progress.show(|| {
+            let elapsed = begun.elapsed().as_millis() as u64;
+            format!("{} {}", bar(elapsed, args.seconds * 1000), ledger.counts())
+        });
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until everything that was accepted is final, or the time is over.
+fn settle(args: &LoadArgs, ledger: &Ledger, progress: &mut Progress, gone: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while ledger.open() > 0 && begun.elapsed() < Duration::from_secs(args.settle) && !gone() {
+        progress.show(|| {
+            let counts = ledger.counts();
+            format!("{} waiting for finality, {counts}", bar(counts.finalized, counts.accepted))
+        });
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A key of the generator: anyone who knows the seed can make it.
+fn key(seed: u64, index: u32) -> B256 {
+    keccak256([&b"pectin load"[..], &seed.to_be_bytes(), &index.to_be_bytes()].concat())
+}
+
+/// Transactions as they are sent.
+fn raw(tx: &types::Transaction) -> Value {
+    json!([hex::encode_prefixed(tx.encoded())])
+}

@@ -1,0 +1,141 @@
+//! From settings to a sender that can start.
+
+use super::{Failure, Options, account, file, prompt};
+use crate::sender::{Place, SenderConfig};
+use ::sender::{
+    http::{Client, Network, Rules},
+    keys::{Cost, Keystores, LocalKeys},
+    model::Config,
+    signer::Keys,
+};
+use alloy_primitives::B256;
+use std::{path::Path, sync::Arc};
+
+/// The sender's file in the data directory.
+const FILE: &str = "sender.redb";
+
+/// What the settings say about managed accounts; none if there are to be none.
+pub(super) fn sender(
+    options: &Options,
+    data_dir: Option<&Path>,
+    dev_keys: &[B256],
+    is_dev: bool,
+) -> Result<Option<SenderConfig>, Failure> {
+    if options.sender == Some(false) {
+        return Ok(None);
+    }
+    Ok(Some(SenderConfig {
+        place: place(options, data_dir),
+        keys: keys(options, data_dir, dev_keys, is_dev)?,
+        web3signer: web3signer(options)?,
+        chains: chains(options.sender_chains.as_deref().unwrap_or_default())?,
+        model: model(options),
+        open: is_dev,
+        webhooks: webhooks(options)?,
+    }))
+}
+
+fn place(options: &Options, data_dir: Option<&Path>) -> Place {
+    let namespace = options.sender_namespace.clone().unwrap_or_else(|| "pectin".to_owned());
+    match &options.sender_store {
+        Some(url) if url.starts_with("redis://") || url.starts_with("rediss://") => {
+            Place::Redis(url.clone(), namespace)
+        }
+        Some(path) => Place::File(path.into()),
+        None => data_dir.map_or(Place::Memory, |directory| Place::File(directory.join(FILE))),
+    }
+}
+
+/// The keystores, if there are some; on a development network also the keys that everybody knows, and more that live as
+/// long as the process.
+fn keys(
+    options: &Options,
+    data_dir: Option<&Path>,
+    dev_keys: &[B256],
+    is_dev: bool,
+) -> Result<Vec<Arc<dyn Keys>>, Failure> {
+    let mut keys: Vec<Arc<dyn Keys>> = vec![];
+    let in_data = data_dir.map(|directory| directory.join("keystore"));
+    if let Some(directory) = options.sender_keystore.clone().or(in_data) {
+        let stored = Keystores::list(&directory).map_err(account::failure)?.len();
+        let file = options.sender_password_file.as_deref();
+        if stored > 0 || file.is_some() {
+            let password =
+                prompt::password(file, "the password of the keystores (--sender-password-file)", false)?;
+            tracing::info!(keystores = stored, "Sender: opening keystores, about a second each");
+            let opened = Keystores::open(&directory, password, Cost::default()).map_err(account::failure)?;
+            keys.push(Arc::new(opened));
+        }
+    }
+    keys.push(Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev)));
+    Ok(keys)
+}
+
+/// Webhooks go to public addresses, and where the operator allows them to.
+fn webhooks(options: &Options) -> Result<Client, Failure> {
+    let allowed = options.sender_webhook_allow.as_deref().unwrap_or_default().split(',');
+    let allowed = allowed.map(str::trim).filter(|network| !network.is_empty());
+    let networks: Result<Vec<Network>, _> = allowed.map(str::parse).collect();
+    let networks = networks.map_err(|why| Failure::Usage(format!("--sender-webhook-allow: {why}")))?;
+    Ok(Client::new(trusting(Rules::public().allowing(networks), options)?))
+}
+
+fn web3signer(options: &Options) -> Result<Option<(String, Client)>, Failure> {
+    let url = options.sender_web3signer.clone().filter(|url| !url.is_empty());
+    url.map(|url| Ok((url, Client::new(trusting(Rules::anywhere(), options)?)))).transpose()
+}
+
+/// The operator's own certificates are believed too.
+fn trusting(rules: Rules, options: &Options) -> Result<Rules, Failure> {
+    let Some(path) = &options.sender_ca_file else { return Ok(rules) };
+    let pem = file::read(path, "the certificates")?;
+    rules.trusting_pem(pem.as_bytes()).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))
+}
+
+fn model(options: &Options) -> Config {
+    let base = Config::default();
+    let hours = |hours: u64| hours.saturating_mul(3_600_000);
+    Config {
+        pool_slots: options.sender_pool_slots.unwrap_or(base.pool_slots).max(1),
+        in_flight_max: options.sender_in_flight_max.unwrap_or(base.in_flight_max).max(1),
+        fee_cap: options.sender_fee_cap.unwrap_or(base.fee_cap),
+        stall_ms: options.sender_stall_ms.unwrap_or(base.stall_ms),
+        gap_grace_ms: options.sender_gap_grace_ms.unwrap_or(base.gap_grace_ms),
+        cancel_after_ms: options.sender_cancel_after_ms.filter(|ms| *ms > 0),
+        retention_ms: options.sender_retention_hours.map_or(base.retention_ms, hours),
+        ..base
+    }
+}
+
+/// Reads `ID=URL|URL,ID=URL`. URLs may hold keys, so errors do not repeat them.
+fn chains(text: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
+    let wrong = || Failure::Usage("--sender-chains is written as ID=URL|URL,ID=URL".to_owned());
+    let chain = |part: &str| {
+        let (id, urls) = part.split_once('=').ok_or_else(wrong)?;
+        let id = id.trim().parse().map_err(|_| wrong())?;
+        let urls: Vec<String> = urls.split('|').map(|url| url.trim().to_owned()).collect();
+        let plain = |url: &String| url.starts_with("http://") || url.starts_with("https://");
+        if urls.iter().all(plain) { Ok((id, urls)) } else { Err(wrong()) }
+    };
+    text.split(',').filter(|part| !part.trim().is_empty()).map(chain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chains_are_read() {
+        let read = chains("1=https://a.example/k|http://b.example, 10=https://c.example").unwrap();
+        let urls = |list: &[&str]| list.iter().map(|url| (*url).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            read,
+            [(1, urls(&["https://a.example/k", "http://b.example"])), (10, urls(&["https://c.example"]))]
+        );
+        assert_eq!(chains("").unwrap(), []);
+        for wrong in ["1", "x=https://a", "1=ftp://secret", "1=https://a|"] {
+            let error = chains(wrong).unwrap_err().to_string();
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! JSON-RPC methods that need more than `rpc` knows: the store, the bundler, the validators, and the keys of a development
+//! network.
+//!
+//! | method | who | what |
+//! |---|---|---|
+//! | `builder_peers` | all | how many guarantors of each core are connected |
+//! | `builder_backup DIRECTORY` | operator | copies the data while the node runs |
+//! | `builder_bundleFile NUMBER NAME OFFSET` | operator | a block's bundle, made again, a part of one of its files at a time |
+//! | `evm_mine`, `dev_faucet ADDRESS [WEI]` | all, in `pectin dev` alone | a block now; a transaction from a development account |
+
+mod dev;
+mod tools;
+
+pub use dev::Faucet;
+
+use bundler::Bundler;
+use futures_util::{FutureExt, future::BoxFuture};
+use jam::Ed25519Key;
+use network::Endpoint;
+use parking_lot::Mutex;
+use rpc::{Caller, Driver, Error, Feed, Json, Params, PoolIndex, error};
+use serde::Serialize;
+use std::sync::Arc;
+use store::Store;
+
+/// Who guarantees on each core, as the driver last saw it.
+pub(super) type Guarantors = Arc<Mutex<Vec<Vec<Ed25519Key>>>>;
+
+/// The methods of a development network.
+#[derive(Debug)]
+pub struct DevMethods {
+    /// Whose money `dev_faucet` gives away.
+    pub faucet: Option<Faucet>,
+}
+
+/// See the [module](self).
+pub(super) struct Methods {
+    pub(super) store: Store,
+    pub(super) bundler: Bundler,
+    pub(super) feed: Feed,
+    pub(super) pool: Arc<PoolIndex>,
+    pub(super) driver: Arc<dyn Driver>,
+    pub(super) endpoint: Endpoint,
+    pub(super) guarantors: Guarantors,
+    /// The chain specification, which belongs to a backup.
+    pub(super) spec: String,
+    pub(super) dev: Option<DevMethods>,
+    /// The bundle that was made last: it is fetched in parts.
+    pub(super) rebuilt: tools::Kept,
+}
+
+impl rpc::Extension for Methods {
+    fn call<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a Params,
+        caller: &'a Caller,
+    ) -> Option<BoxFuture<'a, Result<Json, Error>>> {
+        let dev = self.dev.as_ref();
+        match method {
+            "builder_peers" => Some(std::future::ready(self.peers(params)).boxed()),
+            "builder_backup" => Some(async { self.backup(self.operators(params, caller)?).await }.boxed()),
+            "builder_bundleFile" => {
+                Some(async { self.bundle_file(self.operators(params, caller)?).await }.boxed())
+            }
+            "evm_mine" => dev.map(|_| self.mine(params).boxed()),
+            "dev_faucet" => dev?.faucet.as_ref().map(|faucet| self.pay(faucet, params).boxed()),
+            _ => None,
+        }
+    }
+}
+
+impl Methods {
+    /// The parameters of a call that only the operator may make; in a development network everybody is the operator.
+    fn operators<'a>(&self, params: &'a Params, caller: &Caller) -> Result<&'a Params, Error> {
+        if caller.operator || self.dev.is_some() {
+            return Ok(params);
+        }
+        let why = "only for the operator: send the token as `Authorization: Bearer ..`";
+        Err(Error::new(error::NOT_FOUND, why))
+    }
+}
+
+fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Json, Error> {
+    serde_json::value::to_raw_value(value).map_err(Error::internal)
+}

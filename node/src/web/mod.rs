@@ -1,0 +1,170 @@
+//! What the node serves beside JSON-RPC, on the same port and under the same rules: the operator's page, the stream that
+//! keeps it live, metrics, and whether the node is well.
+//!
+//! | path | what |
+//! |---|---|
+//! | `/`, `/tx/HASH`, `/bundle/NUMBER` | the page; what it shows first follows from its address |
+//! | `/page/..` | its parts |
+//! | `/page/live` | server-sent events: a whole picture first, then what changed |
+//! | `/metrics` | Prometheus |
+//! | `/healthz`, `/readyz` | is it up; does it do its work, or why not (503) |
+//! | `/dev/faults` | in development only: faults on demand |
+//!
+//! The Host of a request was checked before it comes here, and connections are limited, as for JSON-RPC. Everything but
+//! the faults can only be read. The page needs nothing from elsewhere, and its policy forbids it to fetch anything.
+
+mod assets;
+mod faults;
+mod health;
+mod live;
+mod picture;
+
+use crate::{
+    observe::{self, Limits, Observer, Scraped},
+    runtime::{WallClock, WriterHealth},
+};
+use bytes::Bytes;
+use devnet::Devnet;
+use futures_util::FutureExt;
+use http_body_util::{BodyExt, Full};
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderName, HeaderValue},
+};
+use live::Live;
+use rpc::{Api, Body, Feed, PoolIndex, Routes};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use store::Store;
+use types::Time;
+
+/// What the page is made of.
+pub(crate) struct Sources {
+    pub(crate) feed: Feed,
+    pub(crate) index: Arc<PoolIndex>,
+    pub(crate) api: Arc<Api>,
+    pub(crate) observer: Arc<Observer>,
+    pub(crate) store: Store,
+    pub(crate) writer: WriterHealth,
+    pub(crate) clock: WallClock,
+    /// What never changes while the node runs, for the page.
+    pub(crate) facts: Value,
+    pub(crate) limits: Limits,
+    /// The validators, if they are ours to disturb.
+    pub(crate) devnet: Option<Arc<Devnet>>,
+}
+
+/// See the [module](self).
+pub(crate) struct Web {
+    sources: Sources,
+    live: Live,
+    started: Time,
+}
+
+impl Web {
+    /// Starts to paint for whoever watches, in the runtime that this is called in.
+    pub(crate) fn start(sources: Sources) -> Arc<Self> {
+        let started = sources.clock.now();
+        let web = Arc::new(Self { sources, live: Live::default(), started });
+        live::start(&web);
+        web
+    }
+
+    /// Ends the streams, so that nobody waits for them.
+    pub(crate) fn stop(&self) {
+        self.live.stop();
+    }
+
+    /// How the server asks.
+    pub(crate) fn routes(self: &Arc<Self>) -> Routes {
+        let web = self.clone();
+        Arc::new(move |request| {
+            let web = web.clone();
+            async move { web.answer(request).await }.boxed()
+        })
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let path = request.uri().path().to_owned();
+        if path == "/dev/faults" {
+            return faults::answer(self.sources.devnet.as_ref(), request).await;
+        }
+        let is_known = assets::is_page(&path)
+            || assets::find(&path).is_some()
+            || ["/page/live", "/metrics", "/healthz", "/readyz"].contains(&path.as_str());
+        match (is_known, request.method()) {
+            (false, _) => plain(StatusCode::NOT_FOUND, "there is nothing here\n"),
+            (true, &Method::GET | &Method::HEAD) => self.get(&path, &request),
+            (true, _) => plain(StatusCode::METHOD_NOT_ALLOWED, "this can only be read\n"),
+        }
+    }
+
+    fn get(self: &Arc<Self>, path: &str, request: &Request<Incoming>) -> Response<Body> {
+        match path {
+            "/page/live" => live::join(self),
+            "/metrics" => self.metrics(),
+            "/healthz" => {
+                json_answer(StatusCode::OK, &json!({ "status": "up", "version": crate::cli::VERSION }))
+            }
+            "/readyz" => {
+                let reasons = self.not_ready();
+                let status =
+                    if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                json_answer(status, &json!({ "ready": reasons.is_empty(), "reasons": reasons }))
+            }
+            _ => assets::answer(path, request.headers()),
+        }
+    }
+
+    fn not_ready(&self) -> Vec<String> {
+        let Sources { feed, observer, writer, clock, .. } = &self.sources;
+        health::not_ready(&feed.snapshot(), observer.missed_at(), writer.trouble(), clock.now())
+    }
+
+    fn metrics(&self) -> Response<Body> {
+        let Sources { feed, api, observer, store, writer, clock, limits, .. } = &self.sources;
+        let text = observe::scrape(&Scraped {
+            observer,
+            snapshot: &feed.snapshot(),
+            rpc: api.stats(),
+            store: store.stats(),
+            limits: *limits,
+            ready: self.not_ready().is_empty(),
+            writable: writer.trouble().is_none(),
+            viewers: self.live.viewers(),
+            started: self.started,
+            now: clock.now(),
+        });
+        answer(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
+    }
+}
+
+/// An answer. Nobody keeps it, and no browser takes it for anything but what it is.
+fn answer(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<Body> {
+    let body = Full::new(body.into()).map_err(|never| match never {}).boxed_unsync();
+    with_headers(status, kind, body)
+}
+
+fn with_headers(status: StatusCode, kind: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    let headers: [(HeaderName, &'static str); 4] = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    answer(status, "text/plain; charset=utf-8", text)
+}
+
+fn json_answer(status: StatusCode, value: &Value) -> Response<Body> {
+    answer(status, "application/json", format!("{value}\n"))
+}

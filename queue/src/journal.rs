@@ -1,0 +1,124 @@
+//! Whether a record can follow those before it. A journal comes from a disk: what no queue could have written is refused
+//! as a whole, before it becomes a queue that contradicts itself.
+//!
+//! Records that [say nothing any more](crate::Record::still_needed) may be missing. So what is abandoned or released need
+//! not be there, but whatever is said of one block needs the block.
+
+use crate::{
+    Queue, Record, Version,
+    bundle::{Phase, State},
+};
+use types::BlockId;
+
+/// Why records are not the journal of a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("record {at} of the queue cannot follow those before it: {why}")]
+pub struct JournalError {
+    /// The record, counted from 0; one more than the last if something is missing at the end.
+    pub at: usize,
+    /// What is wrong with it.
+    pub why: Impossible,
+}
+
+/// What a queue never writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Impossible {
+    /// A block entered that does not stand on the newest one.
+    #[error("block {block} entered on {newest}, on which it does not stand")]
+    Parent {
+        /// The block.
+        block: BlockId,
+        /// The newest one.
+        newest: BlockId,
+    },
+    /// A block entered while another one was abandoned.
+    #[error("block {0} entered while building paused")]
+    Paused(BlockId),
+    /// Something is said of a block that is not there.
+    #[error("there is no unfinished block {0}")]
+    Unknown(u64),
+    /// A version was sent that was not the next one, on a core that there is not, or with other bytes than before.
+    #[error("version {version} of block {block} was not the one to be sent")]
+    Version {
+        /// The block.
+        block: u64,
+        /// The version.
+        version: u32,
+    },
+    /// A bundle that was not out waits again.
+    #[error("block {0} was not sent")]
+    NotSent(u64),
+    /// An abandoned block comes back, and there is none.
+    #[error("nothing was abandoned")]
+    NotAbandoned,
+    /// A final block is released, or a block is final that is not there.
+    #[error("block {0} cannot be released or final")]
+    Finality(u64),
+}
+
+impl Queue {
+    /// That the record could be written now.
+    pub(crate) fn check(&self, record: &Record) -> Result<(), Impossible> {
+        match record {
+            Record::Enqueued { block, parent, .. } => self.check_enqueued(*block, *parent),
+            Record::Submitted { block, version } => self.check_submitted(*block, version),
+            Record::Taken { block, version } => {
+                let last = self.bundles.get(block).ok_or(Impossible::Unknown(*block))?.versions.last();
+                let wrong = Impossible::Version { block: *block, version: *version };
+                last.filter(|last| last.number == *version).map(drop).ok_or(wrong)
+            }
+            Record::Requeued { block, .. } => {
+                let bundle = self.bundles.get(block).ok_or(Impossible::Unknown(*block))?;
+                let was_sent = bundle.phase != (Phase::Waiting { again: false });
+                was_sent.then_some(()).ok_or(Impossible::NotSent(*block))
+            }
+            Record::Abandoned { .. } => Ok(()),
+            Record::Retried | Record::Revived => {
+                self.abandoned_from.map(drop).ok_or(Impossible::NotAbandoned)
+            }
+            Record::Released { from } => {
+                (*from > self.base.number).then_some(()).ok_or(Impossible::Finality(*from))
+            }
+            Record::Finalized { through } => {
+                let bundle = self.bundles.get(&through.number).filter(|bundle| bundle.block == *through);
+                bundle.map(drop).ok_or(Impossible::Finality(through.number))
+            }
+        }
+    }
+
+    /// That the journal could end now: what is abandoned is there.
+    pub(crate) fn check_end(&self) -> Result<(), Impossible> {
+        let missing = self.abandoned_from.filter(|from| !self.bundles.contains_key(from));
+        missing.map_or(Ok(()), |from| Err(Impossible::Unknown(from)))
+    }
+
+    fn check_enqueued(&self, block: BlockId, parent: BlockId) -> Result<(), Impossible> {
+        let newest = self.newest();
+        if parent != newest || Some(block.number) != newest.number.checked_add(1) {
+            return Err(Impossible::Parent { block, newest });
+        }
+        self.abandoned_from.map_or(Ok(()), |_| Err(Impossible::Paused(block)))
+    }
+
+    /// A version follows the one before it, or is the same bytes once more.
+    fn check_submitted(&self, block: u64, version: &Version) -> Result<(), Impossible> {
+        let bundle = self.bundles.get(&block).ok_or(Impossible::Unknown(block))?;
+        let last = bundle.versions.last().filter(|last| last.number == version.number);
+        let same_bytes = match last {
+            Some(last) => {
+                (last.package, &last.context, last.anchor_height)
+                    == (version.package, &version.context, version.anchor_height)
+            }
+            None => !self.by_package.contains_key(&version.package),
+        };
+        let sends = last.map_or(0, |last| last.sends);
+        let is_next = bundle.state == State::Queued { version: version.number }
+            && same_bytes
+            && sends.checked_add(1) == Some(version.sends)
+            && !version.taken
+            && version.counted == last.is_some_and(|last| last.counted)
+            && version.core < self.config.cores
+            && version.anchor_height.checked_add(self.config.history.into()).is_some();
+        is_next.then_some(()).ok_or(Impossible::Version { block, version: version.number })
+    }
+}

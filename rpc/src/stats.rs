@@ -1,0 +1,188 @@
+//! What RPC counts about itself: calls by method, how long they took, and transactions that it refused, by reason.
+//!
+//! Methods are counted under the names that exist here; whatever else a client calls is one name more. So nobody can make
+//! the table grow.
+
+use std::{
+    collections::HashMap,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
+
+/// Upper bounds in seconds for what takes between a blink and a timeout.
+pub const SECONDS: &[f64] = &[0.0001, 0.000_5, 0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0];
+
+/// How often a value fell under each of some bounds.
+#[derive(Debug)]
+pub struct Histogram {
+    bounds: &'static [f64],
+    counts: Vec<AtomicU64>,
+    /// In millionths, so that it can be added to.
+    sum_micros: AtomicU64,
+}
+
+/// A histogram at one moment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Buckets {
+    /// Upper bounds.
+    pub bounds: &'static [f64],
+    /// How many values were at most as large as each bound, and how many there were.
+    pub up_to: Vec<u64>,
+    /// How many values there were.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+}
+
+impl Histogram {
+    /// Without any value.
+    pub fn new(bounds: &'static [f64]) -> Self {
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum_micros: AtomicU64::new(0) }
+    }
+
+    /// Counts a value.
+    pub fn observe(&self, value: f64) {
+        let place = self.bounds.partition_point(|bound| *bound < value);
+        self.counts[place].fetch_add(1, Relaxed);
+        self.sum_micros.fetch_add((value * 1e6) as u64, Relaxed);
+    }
+
+    /// Counts a duration, in seconds.
+    pub fn observe_duration(&self, duration: Duration) {
+        self.observe(duration.as_secs_f64());
+    }
+
+    /// The values so far.
+    pub fn buckets(&self) -> Buckets {
+        let mut sum = 0;
+        let mut up_to = self.counts.iter().map(|count| {
+            sum += count.load(Relaxed);
+            sum
+        });
+        let up_to = up_to.by_ref().collect::<Vec<_>>();
+        let count = up_to.last().copied().unwrap_or(0);
+        Buckets { bounds: self.bounds, up_to, count, sum: self.sum_micros.load(Relaxed) as f64 / 1e6 }
+    }
+}
+
+/// How often a method was called, and how long it took.
+#[derive(Debug)]
+pub struct MethodStats {
+    errors: AtomicU64,
+    seconds: Histogram,
+}
+
+impl Default for MethodStats {
+    fn default() -> Self {
+        Self { errors: AtomicU64::new(0), seconds: Histogram::new(SECONDS) }
+    }
+}
+
+impl MethodStats {
+    /// Counts a call.
+    pub(crate) fn note(&self, took: Duration, failed: bool) {
+        self.seconds.observe_duration(took);
+        self.errors.fetch_add(u64::from(failed), Relaxed);
+    }
+
+    /// Calls that were answered with an error.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Relaxed)
+    }
+
+    /// How long calls took.
+    pub fn seconds(&self) -> Buckets {
+        self.seconds.buckets()
+    }
+}
+
+/// What RPC counts about itself.
+#[derive(Debug, Default)]
+pub struct Stats {
+    methods: HashMap<&'static str, MethodStats>,
+    /// Calls of methods that do not exist here.
+    other: MethodStats,
+    refused: HashMap<&'static str, AtomicU64>,
+    pub(crate) connections: AtomicUsize,
+}
+
+/// Transactions that were refused because the node takes nothing at the moment are counted under this name.
+const UNAVAILABLE: &str = "unavailable";
+
+impl Stats {
+    pub(crate) fn new(methods: impl Iterator<Item = &'static str>) -> Self {
+        let reasons = txpool::Error::REASONS.iter().copied().chain([UNAVAILABLE]);
+        Self {
+            methods: methods.map(|name| (name, MethodStats::default())).collect(),
+            refused: reasons.map(|name| (name, AtomicU64::new(0))).collect(),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn method(&self, name: &str) -> &MethodStats {
+        self.methods.get(name).unwrap_or(&self.other)
+    }
+
+    pub(crate) fn refuse(&self, error: &crate::SubmitError) {
+        let reason = match error {
+            crate::SubmitError::Refused(refused) => refused.reason(),
+            crate::SubmitError::Unavailable(_) => UNAVAILABLE,
+        };
+        if let Some(count) = self.refused.get(reason) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The methods that were called so far, in order; those that do not exist are called `other`.
+    pub fn methods(&self) -> Vec<(&'static str, &MethodStats)> {
+        let known = self.methods.iter().map(|(name, stats)| (*name, stats));
+        let all = known.chain([("other", &self.other)]);
+        let mut called = all.filter(|(_, stats)| stats.seconds().count > 0).collect::<Vec<_>>();
+        called.sort_unstable_by_key(|(name, _)| *name);
+        called
+    }
+
+    /// Transactions that were refused, by reason, in order; reasons that never occurred are there too.
+    pub fn refused(&self) -> Vec<(&'static str, u64)> {
+        let mut refused =
+            self.refused.iter().map(|(name, count)| (*name, count.load(Relaxed))).collect::<Vec<_>>();
+        refused.sort_unstable();
+        refused
+    }
+
+    /// Open connections.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_histogram_counts_upwards() {
+        let histogram = Histogram::new(&[1.0, 10.0]);
+        for value in [0.5, 1.0, 2.0, 50.0] {
+            histogram.observe(value);
+        }
+        let buckets = histogram.buckets();
+        assert_eq!((buckets.up_to, buckets.count, buckets.sum), (vec![2, 3, 4], 4, 53.5));
+    }
+
+    #[test]
+    fn nobody_can_make_the_table_grow() {
+        let stats = Stats::new(["eth_chainId"].into_iter());
+        for name in ["eth_chainId", "made_up", "made_up_too"] {
+            stats.method(name).note(Duration::from_millis(1), name != "eth_chainId");
+        }
+        let methods = stats.methods();
+        assert_eq!(methods.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["eth_chainId", "other"]);
+        assert_eq!((methods[0].1.errors(), methods[1].1.errors()), (0, 2));
+        let reasons = stats.refused().len();
+        stats.refuse(&crate::SubmitError::Unavailable("it is full".into()));
+        assert_eq!(stats.refused().len(), reasons);
+        assert!(stats.refused().contains(&(UNAVAILABLE, 1)));
+    }
+}

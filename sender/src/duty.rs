@@ -1,0 +1,34 @@
+//! What the workers tell the webhook deliverer. Deliveries are rows of an account and may only be changed by whoever owns
+//! it, so the deliverer must know which accounts this process owns, and under which epoch.
+
+use crate::{endpoint::Endpoint, model::AccountId, store::Store};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+
+/// A word from a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Duty {
+    /// This process owns the account from now on: look at all its deliveries (`model::key::deliveries`), and change them
+    /// by `Delivery::{succeed, fail}` under this epoch.
+    Taken(AccountId, u64),
+    /// It does not own it any more: stop, drop what is under way.
+    Lost(AccountId),
+    /// There are new deliveries. Words may be merged; look at the rows.
+    News(AccountId),
+}
+
+/// What the deliverer is made of. It ends when `duties` is closed.
+pub struct Deliveries {
+    /// The rows.
+    pub store: Arc<dyn Store>,
+    /// The workers' words.
+    pub duties: mpsc::UnboundedReceiver<Duty>,
+    /// All endpoints. Deliveries to one that is not there any more are simply recorded as made.
+    pub endpoints: watch::Receiver<Arc<Vec<Endpoint>>>,
+}
+
+impl core::fmt::Debug for Deliveries {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Deliveries")
+    }
+}

@@ -1,0 +1,124 @@
+//! Errors of the facade. They answer two questions: what to tell the caller ([`Error::kind`]) and whether the same may
+//! work later ([`Error::should_retry`]). Whatever the error, nothing was done, except where [`Kind::Unknown`] says so.
+
+use crate::{
+    model::{AcceptError, AccountId, OperationError, RequestId},
+    signer::SignerError,
+    store::{Loading, StoreError},
+    target::TargetError,
+};
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No key of this account is held here.
+    #[error("the account {0} is not managed here")]
+    UnknownAccount(AccountId),
+    /// There is no such group.
+    #[error("there is no group {0}")]
+    UnknownGroup(String),
+    /// No target sends to this chain.
+    #[error("there is no target for chain {0}")]
+    UnknownChain(u64),
+    /// There is no such request, or it is forgotten.
+    #[error("there is no request {0}")]
+    UnknownRequest(RequestId),
+    /// There is no such endpoint.
+    #[error("there is no webhook endpoint {0}")]
+    UnknownEndpoint(String),
+    /// There is no such dead letter.
+    #[error("there is no dead letter {0}")]
+    UnknownDelivery(String),
+    /// A value makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// It exists, and is different.
+    #[error("{0}")]
+    Exists(String),
+    /// The request is not accepted.
+    #[error(transparent)]
+    Accept(#[from] AcceptError),
+    /// The account does not do it now.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+    /// Another process owns the account, and only the owner can do it.
+    #[error("the account {account} is run by another process ({holder}); ask that one, or try again")]
+    NotOwner {
+        /// The account.
+        account: AccountId,
+        /// Who runs it, as far as is known.
+        holder: String,
+    },
+    /// A key could not be used or made.
+    #[error(transparent)]
+    Signer(#[from] SignerError),
+    /// The chain could not be asked.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The store did not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The account cannot be loaded.
+    #[error(transparent)]
+    Loading(#[from] Loading),
+    /// A row of the store cannot be read or written.
+    #[error("a row is damaged: {0}")]
+    Row(#[from] serde_json::Error),
+    /// The sender is shutting down.
+    #[error("the sender is shutting down")]
+    Stopping,
+}
+
+/// What to tell the caller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// What was asked for does not exist (404).
+    NotFound,
+    /// The call makes no sense (400).
+    Invalid,
+    /// It contradicts how things stand (409).
+    Conflict,
+    /// The same name was used for something else, or it can never be done (422).
+    Unprocessable,
+    /// It is too large (413).
+    TooLarge,
+    /// Too much waits already (429).
+    Busy,
+    /// Not now, or not here (503).
+    Unavailable,
+    /// Nobody knows whether it was done; the same call with the same name is safe (503).
+    Unknown,
+    /// Something is broken (500).
+    Internal,
+}
+
+impl Error {
+    /// What to tell the caller.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::UnknownAccount(_) | Self::UnknownGroup(_) | Self::UnknownChain(_) => Kind::NotFound,
+            Self::UnknownRequest(_) | Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => Kind::NotFound,
+            Self::Invalid(_) => Kind::Invalid,
+            Self::Exists(_) => Kind::Conflict,
+            Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired) => Kind::Unprocessable,
+            Self::Accept(AcceptError::TooLarge(_)) => Kind::TooLarge,
+            Self::Accept(AcceptError::QueueFull(_)) => Kind::Busy,
+            Self::Accept(AcceptError::Encoding(_)) | Self::Row(_) | Self::Loading(_) => Kind::Internal,
+            Self::Operation(OperationError::NoView) => Kind::Unavailable,
+            Self::Operation(_) => Kind::Conflict,
+            Self::NotOwner { .. } | Self::Stopping | Self::Target(_) => Kind::Unavailable,
+            Self::Signer(SignerError::Unavailable(_)) => Kind::Unavailable,
+            Self::Signer(_) => Kind::Conflict,
+            Self::Store(StoreError::Unknown(_)) => Kind::Unknown,
+            Self::Store(_) => Kind::Internal,
+        }
+    }
+
+    /// Whether the same call may work later.
+    pub fn should_retry(&self) -> bool {
+        match self {
+            Self::Operation(operation) => operation.should_retry(),
+            other => matches!(other.kind(), Kind::Busy | Kind::Unavailable | Kind::Unknown),
+        }
+    }
+}

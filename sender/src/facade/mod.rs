@@ -1,0 +1,105 @@
+//! The sender as everything else sees it: one handle, cheap to clone, with a typed call for everything there is to ask.
+//!
+//! REST, JSON-RPC, the command line and tests are all written against [`Sender`]; nothing else touches the store.
+//!
+//! * **Names.** A request's name is its idempotency key ([`crate::model::RequestId`]); [`Sender::by_key`] is [`Sender::get`] for a text
+//!   that may not be a name at all. An account is a chain and an address ([`crate::model::AccountId`]); [`Sender::home_chain`] is the
+//!   chain of callers who name none.
+//! * **Errors.** [`Error::kind`] says which answer fits (404, 409, 422, ..), [`Error::should_retry`] whether the same may
+//!   work later. A nonce conflict is `Error::Operation(OperationError::NonceConflict { current, attempted })`.
+//! * **JSON.** Everything that comes out implements `Serialize`, with the names that callers see (`camelCase`).
+//! * **Secrets.** [`Sender::create_endpoint`] and [`Sender::rotate_secret`] are the only calls that show one, once.
+//! * **Webhooks.** [`Sender::start`] hands [`crate::duty::Deliveries`] to the deliverer: rows, the workers' words and all
+//!   endpoints. Deliveries are changed under the epoch that [`crate::duty::Duty::Taken`] tells, never otherwise.
+//! * **Live push.** [`Sender::subscribe`] gives every event once it is durable, of all accounts that this process accepts
+//!   requests for or runs; a reader that is too slow is told how many it has lost, as broadcast channels do.
+//! * **Dropping a call is safe**: whatever was begun is finished, or was never begun.
+
+mod accounts;
+mod error;
+mod quotes;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod types;
+mod webhooks;
+
+pub use error::{Error, Kind};
+pub use types::{
+    AccountView, AttemptStatus, AttemptView, Cancelling, DeliveryFilter, DeliveryId, DeliveryView, Done,
+    EndpointView, FeeReport, Filter, From, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
+    StateName, Submission, Taken, Transaction,
+};
+
+use crate::{duty::Deliveries, keeper, model::Event, registry::Registry, shared::Shared, stats};
+use quotes::Quotes;
+use std::sync::Arc;
+use tokio::sync::{broadcast, mpsc};
+
+/// Settings of a sender.
+pub use crate::settings::{Settings, StartDeliveries};
+
+/// The running sender. See the [module](self).
+#[derive(Clone)]
+pub struct Sender {
+    shared: Arc<Shared>,
+    quotes: Arc<Quotes>,
+}
+
+impl core::fmt::Debug for Sender {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Sender").field("holder", &self.shared.holder).finish()
+    }
+}
+
+impl Sender {
+    /// Starts, in the runtime that this is called in: endpoints and groups are read, and every account with something to
+    /// do is taken over.
+    pub async fn start(settings: Settings) -> Result<Self, Error> {
+        let (parts, deliveries) = settings.into_parts()?;
+        let registry = Registry::load(&*parts.store).await?;
+        let (duties, heard) = mpsc::unbounded_channel();
+        let (store, endpoints) = (parts.store.clone(), registry.watch_endpoints());
+        if let Some(start) = deliveries {
+            start(Deliveries { store, duties: heard, endpoints });
+        }
+        let shared = Arc::new(Shared::new(parts, registry, duties));
+        keeper::discover(&shared).await?;
+        let sender = Self { shared, quotes: Arc::default() };
+        sender.shared.spawn(keeper::run(sender.clone()));
+        Ok(sender)
+    }
+
+    /// Stops: no new calls, workers finish what they are writing and give their leases back.
+    pub async fn shutdown(&self) {
+        self.shared.stopping.send_replace(true);
+        for task in self.shared.take_tasks() {
+            // A worker that panicked has lost its lease; the rows are whole.
+            drop(task.await);
+        }
+    }
+
+    /// The chain of callers who name none.
+    pub fn home_chain(&self) -> u64 {
+        self.shared.home_chain
+    }
+
+    /// The chains that there are targets for, and what is wrong with one, if something is.
+    pub fn chains(&self) -> Vec<(u64, Option<String>)> {
+        self.shared.targets.iter().map(|(chain_id, target)| (*chain_id, target.trouble())).collect()
+    }
+
+    /// Every event, once it is durable.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+        self.shared.events.subscribe()
+    }
+
+    /// Numbers.
+    pub fn stats(&self) -> stats::Snapshot {
+        self.shared.stats.snapshot()
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}

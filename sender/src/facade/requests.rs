@@ -1,0 +1,277 @@
+//! Requests: accepting, finding, cancelling, replacing.
+
+use super::{
+    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Page, RawTransaction, Sender,
+    StateName, Submission, Taken, Transaction,
+};
+use crate::{
+    model::{
+        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, Place, Request, RequestId, Slot,
+        State, Subject, accept, key,
+    },
+    store::Outcome,
+    transaction::Raw,
+    worker::Message,
+};
+use alloy_primitives::{B256, keccak256};
+use std::time::Duration;
+use types::Time;
+
+/// How often a name that somebody else was quicker to take is looked at again.
+const ACCEPT_TRIES: usize = 4;
+/// The usual and the greatest length of a page, and how many rows are looked at for one.
+const PAGE_USUAL: usize = 50;
+const PAGE_MAX: usize = 500;
+const PAGE_ROWS_MAX: usize = 2_000;
+/// How often a request that is waited for is looked at without being told.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+impl Sender {
+    /// Accepts a request. When this returns it is durable.
+    pub async fn submit(&self, submission: Submission) -> Result<Taken, Error> {
+        let id = match &submission.key {
+            Some(key) => key.clone(),
+            None => fresh_id(self.shared.now())?,
+        };
+        for _ in 0..ACCEPT_TRIES {
+            let existing = self.request(&id).await?;
+            let account = self.account_for(&submission, existing.as_ref())?;
+            let config = self.shared.config_of(account);
+            let new = NewRequest {
+                id: id.clone(),
+                account,
+                intent: submission.intent.clone(),
+                body: submission.body,
+                expires_at: submission.expires_at,
+            };
+            let (waiting, now) = (self.shared.load(account), self.shared.now());
+            let (request, commit) = match accept::decide(new, existing.as_ref(), waiting, &config, now)? {
+                Decision::Replayed => return self.replayed(existing).await,
+                Decision::New(request, commit) => (request, commit),
+            };
+            let admitted = request.clone();
+            let outcome = self.shared.commit_intake(commit, move |shared| {
+                // While the sender stops nobody takes it in; it is durable, and found at the next start.
+                drop(shared.tell(account, Message::Admit(admitted)));
+            });
+            if outcome.await? == Outcome::Committed {
+                return Ok(Taken {
+                    transaction: Transaction { request: *request, attempts: vec![] },
+                    replayed: false,
+                });
+            }
+        }
+        Err(Error::Exists(format!("the request {id} is being made by somebody else; try again")))
+    }
+
+    async fn replayed(&self, existing: Option<Request>) -> Result<Taken, Error> {
+        let request = existing.ok_or(Error::Stopping)?;
+        Ok(Taken { transaction: self.details(request).await?, replayed: true })
+    }
+
+    /// The account that sends: the one that is named, the one that was picked before, or the least loaded of its group.
+    fn account_for(&self, submission: &Submission, existing: Option<&Request>) -> Result<AccountId, Error> {
+        let account = match (&submission.from, existing) {
+            (From::Group(_), Some(existing)) => return Ok(existing.account),
+            (From::Account(account), Some(_)) => return Ok(*account),
+            (From::Account(account), None) => *account,
+            (From::Group(name), None) => self.pick(name)?,
+        };
+        self.shared.target(account.chain_id)?;
+        match self.shared.keys.signer(account.address) {
+            Some(_) => Ok(account),
+            None => Err(Error::UnknownAccount(account)),
+        }
+    }
+
+    /// Accepts a transaction that an outside signer made for a nonce on loan.
+    pub async fn submit_raw(&self, raw: RawTransaction) -> Result<Taken, Error> {
+        let RawTransaction { key, token, bytes } = raw;
+        let body = keccak256(&bytes);
+        let raw = Raw::decode(bytes).map_err(Error::Invalid)?;
+        let id = match key {
+            Some(key) => key,
+            None => format!("raw-{:x}", raw.hash).parse().map_err(|why| Error::Invalid(format!("{why}")))?,
+        };
+        if let Some(existing) = self.request(&id).await? {
+            if existing.body != body {
+                return Err(accept::AcceptError::Mismatch(id).into());
+            }
+            return self.replayed(Some(existing)).await;
+        }
+        let account = raw.account;
+        let submission = raw.into_submission(id.clone(), body, token);
+        let done = self.shared.ask(account, move |account, now| account.submit_raw(submission, now)).await;
+        done.map_err(|unasked| unasked.into_error(account))??;
+        Ok(Taken { transaction: self.get(&id).await?, replayed: false })
+    }
+
+    async fn request(&self, id: &RequestId) -> Result<Option<Request>, Error> {
+        let row = self.shared.store.get(vec![key::request(id)]).await?.pop().flatten();
+        Ok(row.map(|row| serde_json::from_slice(&row)).transpose()?)
+    }
+
+    /// A request by name.
+    pub async fn get(&self, id: &RequestId) -> Result<Transaction, Error> {
+        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        self.details(request).await
+    }
+
+    /// A request by idempotency key.
+    pub async fn by_key(&self, key: &str) -> Result<Transaction, Error> {
+        let id = key.parse().map_err(|why| Error::Invalid(format!("{why}")))?;
+        self.get(&id).await
+    }
+
+    /// A request by the hash of any of its attempts, whether mined or not.
+    pub async fn by_hash(&self, hash: B256) -> Result<Option<Transaction>, Error> {
+        let row = self.shared.store.get(vec![key::hash(hash)]).await?.pop().flatten();
+        let id = row.and_then(|row| String::from_utf8(row).ok()).and_then(|id| id.parse().ok());
+        let Some(id) = id else { return Ok(None) };
+        match self.request(&id).await? {
+            Some(request) => self.details(request).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A request with what was signed for it.
+    async fn details(&self, request: Request) -> Result<Transaction, Error> {
+        let mut attempts: Vec<AttemptView> = request.past.iter().map(past_attempt).collect();
+        if let Some(nonce) = request.state.nonce().filter(|_| !request.state.is_terminal()) {
+            let row = self.shared.store.get(vec![key::place(request.account, nonce)]).await?.pop().flatten();
+            let place = row.map(|row| serde_json::from_slice::<Place>(&row)).transpose()?;
+            if let Some(slot) =
+                place.as_ref().and_then(Place::slot).filter(|slot| slot.owner.as_ref() == Some(&request.id))
+            {
+                attempts.extend(slot_attempts(nonce, slot));
+            }
+        }
+        Ok(Transaction { request, attempts })
+    }
+
+    /// Requests, page by page.
+    pub async fn list(&self, filter: Filter) -> Result<Page<Transaction>, Error> {
+        let members = match &filter.group {
+            Some(name) => Some(self.group(name)?.settings),
+            None => None,
+        };
+        let fits = |request: &Request| {
+            let account = request.account;
+            filter.chain_id.is_none_or(|chain_id| account.chain_id == chain_id)
+                && filter.address.is_none_or(|address| account.address == address)
+                && filter.state.is_none_or(|state| StateName::of(&request.state) == state)
+                && members.as_ref().is_none_or(|group| {
+                    group.chain_id == account.chain_id && group.members.contains(&account.address)
+                })
+        };
+        let limit = if filter.limit == 0 { PAGE_USUAL } else { filter.limit.min(PAGE_MAX) };
+        let mut after = filter.after.as_ref().map(key::request);
+        let (mut items, mut looked_at) = (Vec::new(), 0);
+        while looked_at < PAGE_ROWS_MAX {
+            let rows = self.shared.store.scan("r/".into(), after.clone(), PAGE_MAX).await?;
+            let last = rows.len() < PAGE_MAX;
+            for (name, row) in rows {
+                let request: Request = serde_json::from_slice(&row)?;
+                (after, looked_at) = (Some(name), looked_at + 1);
+                if fits(&request) {
+                    items.push(self.details(request).await?);
+                }
+                if items.len() == limit {
+                    return Ok(Page { items, next: next_of(after) });
+                }
+            }
+            if last {
+                return Ok(Page { items, next: None });
+            }
+        }
+        Ok(Page { items, next: next_of(after) })
+    }
+
+    /// Cancels a request.
+    pub async fn cancel(&self, id: &RequestId) -> Result<Cancelling, Error> {
+        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        if request.state.is_terminal() {
+            let cancelled = request.state == State::Cancelled;
+            return Ok(if cancelled { Cancelling::Cancelled } else { Cancelling::TooLate });
+        }
+        let (account, id) = (request.account, id.clone());
+        let named = id.clone();
+        let cancel = move |account: &mut crate::model::Account, now| {
+            // It may have been accepted a moment ago.
+            account.admit(request);
+            account.cancel(&named, now)
+        };
+        match self.order(account, cancel, CommandKind::Cancel(id)).await? {
+            None => Ok(Cancelling::Ordered),
+            Some(CancelAnswer::Cancelled) => Ok(Cancelling::Cancelled),
+            Some(CancelAnswer::Cancelling) => Ok(Cancelling::Cancelling),
+            Some(CancelAnswer::TooLate) => Ok(Cancelling::TooLate),
+        }
+    }
+
+    /// Makes a request's transaction dearer now; at least these fees, if there are any.
+    pub async fn replace(&self, id: &RequestId, fees: Option<Fees>) -> Result<Done, Error> {
+        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        let (named, kind) = (id.clone(), CommandKind::Replace(id.clone(), fees));
+        let replace = move |account: &mut crate::model::Account, now| account.replace(&named, fees, now);
+        let done = self.order(request.account, replace, kind).await?;
+        Ok(if done.is_some() { Done::Done } else { Done::Ordered })
+    }
+
+    /// Waits until a request has been handed to a node, is held, or has ended; or until the time is over. The state then.
+    pub async fn settled(&self, id: &RequestId, patience: Duration) -> Result<Transaction, Error> {
+        let mut events = self.subscribe();
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            let transaction = self.get(id).await?;
+            let waits = match transaction.request.state {
+                State::Accepted { held } => held.is_none(),
+                State::Bound { .. } => true,
+                _ => false,
+            };
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            if !waits || left.is_zero() {
+                return Ok(transaction);
+            }
+            let told = async {
+                // A reader that has lost some looks again.
+                while let Ok(event) = events.recv().await {
+                    if event.subject == Subject::Request(id.clone()) {
+                        return;
+                    }
+                }
+            };
+            // Being held is no event of the request.
+            let _told = tokio::time::timeout(left.min(LOOK_AGAIN), told).await;
+        }
+    }
+}
+
+fn next_of(after: Option<String>) -> Option<String> {
+    after.and_then(|name| name.strip_prefix("r/").map(str::to_owned))
+}
+
+fn past_attempt(attempt: &crate::model::PastAttempt) -> AttemptView {
+    let status = if attempt.mined { AttemptStatus::Mined } else { AttemptStatus::Dropped };
+    AttemptView { nonce: attempt.nonce, hash: attempt.hash, kind: attempt.kind, fees: attempt.fees, status }
+}
+
+fn slot_attempts(nonce: u64, slot: &Slot) -> impl Iterator<Item = AttemptView> + '_ {
+    slot.attempts.iter().map(move |attempt| {
+        let status = match &slot.mined {
+            Some(mined) if mined.hash == attempt.hash => AttemptStatus::Mined,
+            Some(_) => AttemptStatus::Dropped,
+            None if attempt.taken => AttemptStatus::Sent,
+            None => AttemptStatus::Pending,
+        };
+        AttemptView { nonce, hash: attempt.hash, kind: attempt.kind, fees: attempt.fees, status }
+    })
+}
+
+/// A name for a request that has none: names sort by time.
+fn fresh_id(now: Time) -> Result<RequestId, Error> {
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|why| Error::Invalid(format!("no random bytes: {why}")))?;
+    let id = format!("tx-{:012x}-{:016x}", now.as_millis(), u64::from_be_bytes(random));
+    id.parse().map_err(|why| Error::Invalid(format!("{why}")))
+}

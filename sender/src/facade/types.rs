@@ -1,0 +1,413 @@
+//! What goes into the facade's calls and what comes out. Everything that comes out can be written as JSON as it is.
+
+use crate::model::{
+    AccountId, AttemptKind, EventKind, FeeCap, Fees, Intent, Nonce, Quote, Request, RequestId, State, Subject,
+};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use core::{fmt, str::FromStr};
+use serde::{Deserialize, Serialize};
+use types::Time;
+
+/// Who is to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum From {
+    /// This account.
+    Account(AccountId),
+    /// The least loaded account of a group.
+    Group(String),
+}
+
+/// A request as a caller hands it over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Submission {
+    /// The idempotency key, which becomes the request's name; without one a name is made.
+    pub key: Option<RequestId>,
+    /// Who is to send.
+    pub from: From,
+    /// What is wanted.
+    pub intent: Intent,
+    /// The hash of all that the caller sent: the same key with another hash is refused.
+    pub body: B256,
+    /// When it may not be bound any more.
+    pub expires_at: Option<Time>,
+}
+
+/// A transaction that an outside signer made for a nonce on loan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawTransaction {
+    /// The idempotency key, which becomes the request's name; without one a name is made.
+    pub key: Option<RequestId>,
+    /// The token of the loan.
+    pub token: String,
+    /// The signed transaction. Chain, account and nonce are what it says.
+    pub bytes: Bytes,
+}
+
+/// How a submission was taken.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Taken {
+    /// The request as it stands now.
+    pub transaction: Transaction,
+    /// Whether it was known already (`Idempotency-Replayed: true`).
+    #[serde(skip)]
+    pub replayed: bool,
+}
+
+/// A request with everything that was signed for it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transaction {
+    /// The request.
+    #[serde(flatten)]
+    pub request: Request,
+    /// All attempts, oldest first.
+    pub attempts: Vec<AttemptView>,
+}
+
+impl Transaction {
+    /// The hash that matters: of the attempt that was mined, else of the newest payload.
+    pub fn hash(&self) -> Option<B256> {
+        let mined = self.attempts.iter().find(|attempt| attempt.status == AttemptStatus::Mined);
+        let payload = || self.attempts.iter().rev().find(|attempt| attempt.kind == AttemptKind::Payload);
+        mined.or_else(payload).map(|attempt| attempt.hash)
+    }
+}
+
+/// Where an attempt stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AttemptStatus {
+    /// Durable; no node has said that it has it.
+    Pending,
+    /// A node has it.
+    Sent,
+    /// In a block.
+    Mined,
+    /// Another attempt, or another transaction, has used the nonce.
+    Dropped,
+}
+
+/// One attempt.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// The nonce.
+    pub nonce: Nonce,
+    /// The transaction's hash.
+    pub hash: B256,
+    /// What it was for.
+    pub kind: AttemptKind,
+    /// Its fees.
+    pub fees: Fees,
+    /// Where it stands.
+    pub status: AttemptStatus,
+}
+
+/// Which requests to list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    /// Only of this chain.
+    pub chain_id: Option<u64>,
+    /// Only of this account.
+    pub address: Option<Address>,
+    /// Only of the accounts of this group.
+    pub group: Option<String>,
+    /// Only in this state.
+    pub state: Option<StateName>,
+    /// Only those after this name: the `next` of the page before.
+    pub after: Option<RequestId>,
+    /// As many as this at most; 0 takes the usual number, and there is a most.
+    pub limit: usize,
+}
+
+/// A part of a list, in the order of names. Names that the sender makes sort by time.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Page<T> {
+    /// What was found.
+    pub items: Vec<T>,
+    /// Where the next page begins; none if this is the last. A page may be short and still not be the last.
+    pub next: Option<String>,
+}
+
+/// The states by name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names of `State`, which says what they mean")]
+pub enum StateName {
+    Accepted,
+    Bound,
+    Submitted,
+    Cancelling,
+    Mined,
+    Confirmed,
+    Reverted,
+    Cancelled,
+    Expired,
+    Failed,
+}
+
+impl StateName {
+    /// The name of a state.
+    pub const fn of(state: &State) -> Self {
+        match state {
+            State::Accepted { .. } => Self::Accepted,
+            State::Bound { .. } => Self::Bound,
+            State::Submitted { .. } => Self::Submitted,
+            State::Cancelling { .. } => Self::Cancelling,
+            State::Mined { .. } => Self::Mined,
+            State::Confirmed { .. } => Self::Confirmed,
+            State::Reverted { .. } => Self::Reverted,
+            State::Cancelled => Self::Cancelled,
+            State::Expired => Self::Expired,
+            State::Failed(_) => Self::Failed,
+        }
+    }
+}
+
+impl FromStr for StateName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let quoted = serde_json::Value::String(text.to_owned());
+        serde_json::from_value(quoted).map_err(|_| format!("there is no state {text:?}"))
+    }
+}
+
+/// How an order was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Done {
+    /// It is done, and durable.
+    Done,
+    /// It is durable as a command: the process that runs the account will obey it.
+    Ordered,
+}
+
+/// How a cancellation was taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Cancelling {
+    /// It will never be mined.
+    Cancelled,
+    /// A noop will compete with it.
+    Cancelling,
+    /// It is in a block, or has ended.
+    TooLate,
+    /// The process that runs the account will see to it.
+    Ordered,
+}
+
+/// An account whose key is held here.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountView {
+    /// The chain.
+    pub chain_id: u64,
+    /// The account.
+    pub address: Address,
+    /// The group that it belongs to, if it does.
+    pub group: Option<String>,
+    /// Whether a worker of this process runs it now.
+    pub active: bool,
+}
+
+/// What a group is to be.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewGroup {
+    /// Its name: letters, digits, `_` and `-`.
+    pub name: String,
+    /// The chain.
+    pub chain_id: u64,
+    /// Accounts to begin with; missing ones are made until there are `size_min`.
+    #[serde(default)]
+    pub members: Vec<Address>,
+    /// It never has fewer accounts.
+    #[serde(default = "one")]
+    pub size_min: usize,
+    /// It never grows above this.
+    #[serde(default = "one")]
+    pub size_max: usize,
+    /// It grows when every account has as many transactions waiting or in flight.
+    #[serde(default = "ten")]
+    pub transactions_per_account: usize,
+    /// Who pays for the accounts, and how much.
+    #[serde(default)]
+    pub funding: Option<Funding>,
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn ten() -> usize {
+    10
+}
+
+/// How a group's accounts are topped up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Funding {
+    /// The account that pays; it is managed here too.
+    pub owner: Address,
+    /// Below this balance an account gets more, in wei.
+    pub threshold: U256,
+    /// So much more, in wei.
+    pub amount: U256,
+}
+
+/// A group as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// What it is to be; `members` are those that it has.
+    #[serde(flatten)]
+    pub settings: NewGroup,
+    /// How often each account was topped up.
+    #[serde(default)]
+    pub top_ups: std::collections::BTreeMap<Address, u32>,
+    /// Accounts that were seen with a balance.
+    #[serde(default)]
+    pub paid: std::collections::BTreeSet<Address>,
+}
+
+/// A nonce on loan.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Loan {
+    /// The nonce.
+    pub nonce: Nonce,
+    /// What to show when coming back.
+    pub token: String,
+    /// When the loan ends, in milliseconds.
+    pub until: u64,
+}
+
+/// What a chain asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeReport {
+    /// The chain.
+    pub chain_id: u64,
+    /// What the chain asks for.
+    pub quote: Quote,
+    /// What a first attempt would offer now.
+    pub first_attempt: Fees,
+    /// The highest price per gas of any attempt.
+    pub fee_cap: FeeCap,
+    /// When it was asked, in milliseconds.
+    pub fetched_at: u64,
+}
+
+/// What an endpoint is to be told, and where.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct NewEndpoint {
+    /// Where to post to. Whether the address is allowed is the deliverer's business (`http::Rules`).
+    pub url: String,
+    /// Only these events; all if there are none.
+    #[serde(default)]
+    pub events: Vec<EventKind>,
+    /// Whether to add the older header `x-signature-sha256`.
+    #[serde(default)]
+    pub legacy_signature: bool,
+}
+
+/// An endpoint, without its secret.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EndpointView {
+    /// Its name.
+    pub id: String,
+    /// What it is told, and where.
+    #[serde(flatten)]
+    pub settings: NewEndpoint,
+    /// When it was made, in milliseconds.
+    pub created_at: u64,
+    /// Until when the secret before the newest one signs too, in milliseconds.
+    pub rotating_until: Option<u64>,
+}
+
+/// The name of a delivery in URLs: account, subject, sequence and endpoint.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct DeliveryId(String);
+
+impl DeliveryId {
+    /// Names a delivery.
+    pub fn new(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Self {
+        Self(format!("{account}/{subject}/{sequence:08x}/{endpoint}").replace('/', "~"))
+    }
+
+    /// What follows the first letter of its row's name.
+    pub(crate) fn row(&self) -> String {
+        self.0.replace('~', "/")
+    }
+
+    /// The account, if the name has one.
+    pub(crate) fn account(&self) -> Option<AccountId> {
+        self.0.split('~').next()?.parse().ok()
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for DeliveryId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let id = Self(text.to_owned());
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:~".contains(&byte);
+        if id.account().is_some() && text.len() <= 400 && text.bytes().all(plain) {
+            Ok(id)
+        } else {
+            Err(format!("{text:?} is not the name of a delivery"))
+        }
+    }
+}
+
+impl Serialize for DeliveryId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// A delivery that is still to be made, or was given up.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryView {
+    /// Its name.
+    pub id: DeliveryId,
+    /// The event's name, `webhook-id`.
+    pub event_id: String,
+    /// The account.
+    pub account: AccountId,
+    /// What the event is about.
+    pub subject: Subject,
+    /// Which of the subject's events.
+    pub sequence: u32,
+    /// Whom to tell.
+    pub endpoint: String,
+    /// Failures so far.
+    pub tries: u32,
+    /// When it is tried next, in milliseconds; of a dead letter, when it would have been.
+    pub next_at: u64,
+}
+
+/// Which deliveries to list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeliveryFilter {
+    /// Only of this account.
+    pub account: Option<AccountId>,
+    /// Only to this endpoint.
+    pub endpoint: Option<String>,
+    /// Only those after this name: the `next` of the page before.
+    pub after: Option<DeliveryId>,
+    /// As many as this at most; 0 takes the usual number, and there is a most.
+    pub limit: usize,
+}

@@ -1,0 +1,176 @@
+//! Account groups: the least loaded account is picked, a group whose accounts are all busy grows, and an owner pays for
+//! accounts that run dry.
+
+use crate::{
+    facade::{Error, From, Funding, Group, NewGroup, Sender, Submission},
+    model::{AccountId, Intent, RequestId},
+};
+use alloy_primitives::{Address, U256, keccak256};
+
+/// Accounts of one group at most.
+const SIZE_MAX: usize = 1_000;
+const NAME_BYTES_MAX: usize = 64;
+
+impl Sender {
+    /// All groups.
+    pub fn groups(&self) -> Vec<Group> {
+        self.shared().registry.groups().to_vec()
+    }
+
+    /// A group by name.
+    pub fn group(&self, name: &str) -> Result<Group, Error> {
+        self.shared().registry.group(name).ok_or_else(|| Error::UnknownGroup(name.to_owned()))
+    }
+
+    /// Makes a group, with as many new accounts as it needs. The same again changes nothing; another one of the same name
+    /// is [`Error::Exists`].
+    pub async fn create_group(&self, new: NewGroup) -> Result<Group, Error> {
+        self.check(&new)?;
+        if let Some(existing) = self.shared().registry.group(&new.name) {
+            let known = |address: &Address| existing.settings.members.contains(address);
+            let same = new.members.iter().all(known)
+                && NewGroup { members: existing.settings.members.clone(), ..new.clone() }
+                    == existing.settings;
+            let other = || Error::Exists(format!("there is another group {}", new.name));
+            return if same { Ok(existing) } else { Err(other()) };
+        }
+        let missing = new.size_min.saturating_sub(new.members.len());
+        let mut group = Group { settings: new, top_ups: Default::default(), paid: Default::default() };
+        group.settings.members.extend(self.make_accounts(missing).await?);
+        self.put_group(None, &group).await?;
+        self.fund(&group).await;
+        Ok(group)
+    }
+
+    fn check(&self, new: &NewGroup) -> Result<(), Error> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        if new.name.is_empty() || new.name.len() > NAME_BYTES_MAX || !new.name.bytes().all(plain) {
+            let rule = format!("a group's name has 1 to {NAME_BYTES_MAX} letters, digits, _ or -");
+            return Err(Error::Invalid(rule));
+        }
+        let sizes = 1 <= new.size_min && new.size_min <= new.size_max && new.size_max <= SIZE_MAX;
+        if !sizes || new.members.len() > new.size_max {
+            return Err(Error::Invalid(format!(
+                "a group has 1 <= sizeMin <= sizeMax <= {SIZE_MAX}, and at most sizeMax members"
+            )));
+        }
+        self.shared().target(new.chain_id)?;
+        let owner = new.funding.map(|funding| funding.owner);
+        for address in new.members.iter().copied().chain(owner) {
+            self.signer(address)?;
+        }
+        Ok(())
+    }
+
+    async fn make_accounts(&self, count: usize) -> Result<Vec<Address>, Error> {
+        let mut made = Vec::with_capacity(count);
+        for _ in 0..count {
+            made.push(self.create_account().await?);
+        }
+        Ok(made)
+    }
+
+    async fn put_group(&self, before: Option<&Group>, after: &Group) -> Result<(), Error> {
+        let shared = self.shared();
+        shared.registry.put_group(&*shared.store, &shared.holder, before, after).await
+    }
+
+    /// Adds so many new accounts to a group, at most up to its greatest size.
+    pub async fn grow_group(&self, name: &str, more: usize) -> Result<Group, Error> {
+        let before = self.group(name)?;
+        let room = before.settings.size_max.saturating_sub(before.settings.members.len());
+        if more.min(room) == 0 {
+            return Ok(before);
+        }
+        let mut after = before.clone();
+        after.settings.members.extend(self.make_accounts(more.min(room)).await?);
+        self.put_group(Some(&before), &after).await?;
+        tracing::info!(group = name, size = after.settings.members.len(), "Sender: group has grown");
+        self.fund(&after).await;
+        Ok(after)
+    }
+
+    /// The least loaded account of a group. One that was never paid for is picked only if there is no other.
+    pub(crate) fn pick(&self, name: &str) -> Result<AccountId, Error> {
+        let group = self.group(name)?;
+        let chain_id = group.settings.chain_id;
+        let workers = self.shared().workers();
+        let load = |address: &Address| {
+            let handle = workers.get(&AccountId { chain_id, address: *address });
+            handle.map_or(0, |handle| handle.load())
+        };
+        let unpaid = |address: &Address| group.settings.funding.is_some() && !group.paid.contains(address);
+        let least = group.settings.members.iter().min_by_key(|address| (unpaid(address), load(address)));
+        let address = *least.ok_or_else(|| Error::UnknownGroup(name.to_owned()))?;
+        Ok(AccountId { chain_id, address })
+    }
+
+    /// Whether all accounts of a group have as much to do as they should.
+    pub(crate) fn is_busy(&self, group: &Group) -> bool {
+        let settings = &group.settings;
+        let account = |address: &Address| AccountId { chain_id: settings.chain_id, address: *address };
+        let busy = |address| self.shared().load(account(address)) >= settings.transactions_per_account;
+        settings.members.len() < settings.size_max && settings.members.iter().all(busy)
+    }
+
+    /// Looks after all groups: grows those that are busy, pays for accounts that run dry.
+    pub(crate) async fn tend_groups(&self) {
+        for group in self.groups() {
+            if self.is_busy(&group)
+                && let Err(why) = self.grow_group(&group.settings.name, 1).await
+            {
+                tracing::warn!(group = group.settings.name, %why, "Sender: the group cannot grow");
+            }
+            let current = self.shared().registry.group(&group.settings.name);
+            self.fund(&current.unwrap_or(group)).await;
+        }
+    }
+
+    /// Pays for accounts of a group that run dry. What does not work now is tried again with the next look.
+    async fn fund(&self, group: &Group) {
+        let Some(funding) = group.settings.funding else { return };
+        let mut after = group.clone();
+        for address in &group.settings.members {
+            if let Err(why) = self.top_up(&mut after, &funding, *address).await {
+                let name = &group.settings.name;
+                tracing::warn!(group = name, account = %address, %why, "Sender: no top-up");
+            }
+        }
+        if after != *group
+            && let Err(why) = self.put_group(Some(group), &after).await
+        {
+            tracing::debug!(%why, "Sender: the group was changed by somebody else");
+        }
+    }
+
+    /// Pays for one account if it runs dry. The request's name counts the top-ups, so a crash in between pays once.
+    async fn top_up(&self, group: &mut Group, funding: &Funding, address: Address) -> Result<(), Error> {
+        let chain_id = group.settings.chain_id;
+        let target = self.shared().target(chain_id)?;
+        let balance = target.view(address).await?.balance;
+        if balance > U256::ZERO {
+            group.paid.insert(address);
+        }
+        if balance >= funding.threshold {
+            return Ok(());
+        }
+        let count = group.top_ups.get(&address).copied().unwrap_or_default();
+        let name = |count: u32| -> Result<RequestId, Error> {
+            let text = format!("top-up:{}:{address:x}:{count}", group.settings.name);
+            text.parse().map_err(|why| Error::Invalid(format!("{why}")))
+        };
+        let id = match self.get(&name(count)?).await {
+            Ok(last) if !last.request.state.is_terminal() => return Ok(()),
+            Ok(_) => name(count + 1)?,
+            Err(Error::UnknownRequest(id)) => id,
+            Err(error) => return Err(error),
+        };
+        let intent = Intent { to: Some(address), value: funding.amount, ..Intent::default() };
+        let body = keccak256(serde_json::to_vec(&intent)?);
+        let from = From::Account(AccountId { chain_id, address: funding.owner });
+        let counted = if id == name(count)? { count } else { count + 1 };
+        self.submit(Submission { key: Some(id), from, intent, body, expires_at: None }).await?;
+        group.top_ups.insert(address, counted);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! Numbers for those who watch: counters since the start, gauges per account, two histograms. Plain values; whoever
+//! renders them takes a [`Snapshot`].
+
+use crate::model::{AccountId, Event, EventKind, Nonce};
+use serde::Serialize;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+/// The upper bounds of the histograms' buckets, in milliseconds; what is above falls into one more bucket.
+pub const BUCKETS_MS: [u64; 12] = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// What is counted since the start.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters {
+            $($(#[doc = $doc])+ pub $name: AtomicU64,)+
+        }
+
+        /// What was counted since the start.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct Totals {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl Counters {
+            fn totals(&self) -> Totals {
+                Totals { $($name: self.$name.load(Ordering::Relaxed),)+ }
+            }
+        }
+
+        impl Totals {
+            /// Every counter with its name and meaning.
+            pub fn all(&self) -> Vec<(&'static str, &'static str, u64)> {
+                vec![$((stringify!($name), concat!($($doc),+), self.$name),)+]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Passes of all workers.
+    passes,
+    /// Requests accepted.
+    accepted,
+    /// Accounts taken over with transactions in flight, which were sent again: transactions.
+    recovered,
+    /// Requests confirmed.
+    confirmed,
+    /// Requests reverted.
+    reverted,
+    /// Requests failed.
+    failed,
+    /// Requests cancelled or expired.
+    ended_unsent,
+    /// Transactions handed to a chain, repetitions included.
+    sent,
+    /// Transactions that a node refused.
+    refused,
+    /// Replacements drafted.
+    replaced,
+    /// Nonces that were lost to a transaction that is not ours.
+    cross_nonce_anomalies,
+    /// Nonces for which a node knew a transaction of ours that we had not expected.
+    per_nonce_anomalies,
+    /// Questions for receipts of a nonce that is used up which found none.
+    nonces_without_receipts,
+    /// Commits that were refused; the account was loaded again.
+    conflicts,
+    /// Leases taken.
+    leases_taken,
+    /// Leases lost.
+    leases_lost,
+}
+
+/// A histogram of times.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    buckets: [AtomicU64; BUCKETS_MS.len() + 1],
+    sum_ms: AtomicU64,
+}
+
+impl Histogram {
+    pub(crate) fn record(&self, ms: u64) {
+        let bucket = BUCKETS_MS.iter().position(|bound| ms <= *bound).unwrap_or(BUCKETS_MS.len());
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+        self.sum_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    fn times(&self) -> Times {
+        let buckets = self.buckets.each_ref().map(|bucket| bucket.load(Ordering::Relaxed));
+        Times { buckets: buckets.to_vec(), sum_ms: self.sum_ms.load(Ordering::Relaxed) }
+    }
+}
+
+/// A histogram as it is.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Times {
+    /// How many fell into each bucket of [`BUCKETS_MS`], not summed up; the last is for what is above.
+    pub buckets: Vec<u64>,
+    /// The sum of all, in milliseconds.
+    pub sum_ms: u64,
+}
+
+impl Times {
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+/// An account in numbers, as of its last pass.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gauges {
+    /// Requests without a nonce.
+    pub queue: usize,
+    /// Requests that wait for a reason of their own.
+    pub held: usize,
+    /// Bound and not yet taken by a node.
+    pub borrowed: usize,
+    /// Taken by a node and not in a block.
+    pub submitted: usize,
+    /// Nonces on loan.
+    pub leased: usize,
+    /// Free nonces.
+    pub free: usize,
+    /// The next nonce.
+    pub next: Nonce,
+    /// Whether the chain could not be seen lately, or the signer rests.
+    pub degraded: bool,
+    /// Whether the next transaction has been waiting for long.
+    pub stuck: bool,
+}
+
+/// Everything, at one moment.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Snapshot {
+    /// Since the start.
+    pub totals: Totals,
+    /// Accounts that this process runs.
+    pub accounts: BTreeMap<AccountId, Gauges>,
+    /// From acceptance until a node had it.
+    pub queued_to_sent: Times,
+    /// From acceptance until it was in a block.
+    pub queued_to_mined: Times,
+}
+
+/// Where numbers are gathered.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    pub counters: Counters,
+    pub queued_to_sent: Histogram,
+    pub queued_to_mined: Histogram,
+    accounts: Mutex<BTreeMap<AccountId, Gauges>>,
+}
+
+impl Stats {
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let accounts = self.accounts.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        Snapshot {
+            totals: self.counters.totals(),
+            accounts,
+            queued_to_sent: self.queued_to_sent.times(),
+            queued_to_mined: self.queued_to_mined.times(),
+        }
+    }
+
+    /// How an account stands; none if this process does not run it any more.
+    pub(crate) fn set(&self, account: AccountId, gauges: Option<Gauges>) {
+        let mut accounts = self.accounts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match gauges {
+            Some(gauges) => drop(accounts.insert(account, gauges)),
+            None => drop(accounts.remove(&account)),
+        }
+    }
+
+    /// Counts what an event tells.
+    pub(crate) fn note(&self, event: &Event) {
+        let counters = &self.counters;
+        let waited = || {
+            let accepted_at =
+                event.data.get("request").and_then(|request| request.get("acceptedAt"))?.as_u64()?;
+            Some(event.at.as_millis().saturating_sub(accepted_at))
+        };
+        match event.kind {
+            EventKind::Accepted => Self::count(&counters.accepted, 1),
+            EventKind::Submitted => waited().into_iter().for_each(|ms| self.queued_to_sent.record(ms)),
+            EventKind::Mined => waited().into_iter().for_each(|ms| self.queued_to_mined.record(ms)),
+            EventKind::Confirmed => Self::count(&counters.confirmed, 1),
+            EventKind::Reverted => Self::count(&counters.reverted, 1),
+            EventKind::Failed => Self::count(&counters.failed, 1),
+            EventKind::Cancelled | EventKind::Expired => Self::count(&counters.ended_unsent, 1),
+            EventKind::Replaced => Self::count(&counters.cross_nonce_anomalies, 1),
+            EventKind::SendAttemptNack
+            | EventKind::LowBalance
+            | EventKind::Stalled
+            | EventKind::NonceGap
+            | EventKind::ActionRequired => {}
+        }
+    }
+
+    pub(crate) fn count(counter: &AtomicU64, more: u64) {
+        counter.fetch_add(more, Ordering::Relaxed);
+    }
+}

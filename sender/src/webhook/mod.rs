@@ -1,0 +1,261 @@
+//! Telling endpoints what happened: at least once, under a name that stays the same, each request's events in order.
+//!
+//! ```text
+//!   worker ─Duty─▶ one loop ─▶ endpoint A: lane, lane, lane …  (at most [`RUNNING_MAX`] at once)
+//!                           └▶ endpoint B: lane, lane …
+//! ```
+//!
+//! A delivery is a row that was written together with its event, so none can be missed; it goes when the endpoint has
+//! answered with 2xx and the row is deleted. What lies in between may happen twice after a crash, and the receiver knows
+//! it by `webhook-id`. Each endpoint has its own lanes and its own places, so one that is slow or gone delays nobody else.
+//! A failure makes its lane wait, longer and longer; after the last try the delivery becomes a dead letter
+//! ([`crate::model::delivery`]), which can be replayed.
+
+mod post;
+mod queue;
+pub mod signature;
+#[cfg(test)]
+mod tests;
+
+pub use post::{POST_TIMEOUT, body};
+
+use crate::{
+    duty::{Deliveries, Duty},
+    endpoint::Endpoint,
+    http::{Client, HttpError, Request, Response},
+    model::{AccountId, Delivery, delivery::due, key},
+    store::{SCAN_ROWS_MAX, Store, StoreError},
+};
+use core::{future::Future, pin::Pin, time::Duration};
+use post::{Ended, Errand};
+use queue::{Lane, Queue, lane_of};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+use types::Time;
+
+/// Deliveries to one endpoint that are under way at once.
+pub const RUNNING_MAX: usize = 8;
+/// After a look at so many rows the next look waits a millisecond for each of them: a long backlog costs no more than a
+/// part of the time.
+const ROWS_PER_PAUSE_MS: usize = 50;
+
+/// What time it is; usually [`crate::wall_clock`].
+pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// An answer that is on its way.
+pub type Posting<'a> = Pin<Box<dyn Future<Output = Result<Response, HttpError>> + Send + 'a>>;
+
+/// Takes requests to endpoints.
+pub trait Post: Send + Sync {
+    /// Sends a request and waits for its answer.
+    fn post(&self, request: Request) -> Posting<'_>;
+}
+
+impl Post for Client {
+    fn post(&self, request: Request) -> Posting<'_> {
+        Box::pin(self.send(request))
+    }
+}
+
+/// Delivers until there is nobody left who gives duties.
+pub async fn run(deliveries: Deliveries, post: Arc<dyn Post>, clock: Clock) {
+    let Deliveries { store, duties, endpoints } = deliveries;
+    let deliverer = Deliverer {
+        store,
+        post,
+        clock,
+        endpoints,
+        owned: BTreeMap::new(),
+        looks: BTreeMap::new(),
+        looked: BTreeMap::new(),
+        queues: BTreeMap::new(),
+        running: JoinSet::new(),
+    };
+    deliverer.run(duties).await;
+}
+
+/// Which delivery has ended, under which epoch, and how.
+struct Finished {
+    endpoint: String,
+    lane: Lane,
+    epoch: u64,
+    ended: Ended,
+}
+
+struct Deliverer {
+    store: Arc<dyn Store>,
+    post: Arc<dyn Post>,
+    clock: Clock,
+    endpoints: watch::Receiver<Arc<Vec<Endpoint>>>,
+    /// The accounts of this process, and their epochs.
+    owned: BTreeMap<AccountId, u64>,
+    /// Accounts whose rows are to be looked at, and when.
+    looks: BTreeMap<AccountId, Time>,
+    /// When an account may be looked at again.
+    looked: BTreeMap<AccountId, Time>,
+    queues: BTreeMap<String, Queue>,
+    running: JoinSet<Finished>,
+}
+
+impl Deliverer {
+    async fn run(mut self, mut duties: mpsc::UnboundedReceiver<Duty>) {
+        loop {
+            self.look().await;
+            self.start_due();
+            let pause = self.pause();
+            tokio::select! {
+                duty = duties.recv() => {
+                    let Some(duty) = duty else { return };
+                    self.obey(duty);
+                    while let Ok(more) = duties.try_recv() {
+                        self.obey(more);
+                    }
+                }
+                Some(finished) = self.running.join_next() => match finished {
+                    Ok(finished) => self.finished(finished),
+                    Err(why) => tracing::error!(%why, "a delivery has ended without a word"),
+                },
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    }
+
+    fn now(&self) -> Time {
+        (self.clock)()
+    }
+
+    fn obey(&mut self, duty: Duty) {
+        match duty {
+            Duty::Taken(account, epoch) => {
+                self.owned.insert(account, epoch);
+                self.look_at(account);
+            }
+            Duty::Lost(account) => self.lose(account),
+            Duty::News(account) if self.owned.contains_key(&account) => self.look_at(account),
+            Duty::News(_) => {}
+        }
+    }
+
+    fn lose(&mut self, account: AccountId) {
+        self.owned.remove(&account);
+        self.looks.remove(&account);
+        self.looked.remove(&account);
+        self.queues.values_mut().for_each(|queue| queue.forget(account));
+    }
+
+    fn look_at(&mut self, account: AccountId) {
+        let at = self.looked.get(&account).copied().unwrap_or(Time::ZERO);
+        self.looks.entry(account).or_insert(at);
+    }
+
+    /// Looks at the rows of accounts with news.
+    async fn look(&mut self) {
+        let now = self.now();
+        let ready = self.looks.iter().filter(|(_, at)| **at <= now).map(|(account, _)| *account);
+        for account in ready.collect::<Vec<_>>() {
+            self.looks.remove(&account);
+            let pause_ms = match deliveries_of(&*self.store, account).await {
+                Ok(found) => {
+                    let pause_ms = found.len() / ROWS_PER_PAUSE_MS;
+                    self.take(found);
+                    pause_ms as u64
+                }
+                Err(why) => {
+                    tracing::warn!(%why, %account, "the deliveries cannot be read; they are read again");
+                    self.looks.insert(account, now + types::Duration::from_secs(1));
+                    1_000
+                }
+            };
+            self.looked.insert(account, self.now() + types::Duration::from_millis(pause_ms));
+        }
+    }
+
+    /// Takes the first delivery of each lane.
+    fn take(&mut self, found: Vec<Delivery>) {
+        for head in due(&found, Time::MAX) {
+            self.queues.entry(head.endpoint.clone()).or_default().offer(head.clone());
+        }
+    }
+
+    fn start_due(&mut self) {
+        let now = self.now();
+        let endpoints = self.endpoints.borrow().clone();
+        for (id, queue) in &mut self.queues {
+            let endpoint = endpoints.iter().find(|endpoint| endpoint.id == *id);
+            while let Some(delivery) = queue.start(now, RUNNING_MAX) {
+                let lane = lane_of(&delivery);
+                let Some(epoch) = self.owned.get(&delivery.account).copied() else {
+                    queue.ended(&lane);
+                    continue;
+                };
+                let errand = Errand {
+                    store: self.store.clone(),
+                    post: self.post.clone(),
+                    clock: self.clock.clone(),
+                    endpoint: endpoint.cloned(),
+                    epoch,
+                };
+                let endpoint = id.clone();
+                self.running.spawn(async move {
+                    let ended = errand.run(delivery).await;
+                    Finished { endpoint, lane, epoch, ended }
+                });
+            }
+        }
+    }
+
+    fn finished(&mut self, finished: Finished) {
+        let Finished { endpoint, lane, epoch, ended } = finished;
+        let account = lane.0;
+        let Some(queue) = self.queues.get_mut(&endpoint) else { return };
+        queue.ended(&lane);
+        let current = self.owned.get(&account) == Some(&epoch);
+        match ended {
+            Ended::Recorded(Some(next)) if current => queue.offer(next),
+            Ended::Recorded(_) => {}
+            // The worker will notice too, and say so.
+            Ended::Stale if current => self.lose(account),
+            // It was taken again meanwhile, and this lane was not looked at because it was running.
+            Ended::Stale if self.owned.contains_key(&account) => self.look_at(account),
+            Ended::Stale => {}
+        }
+        self.queues.retain(|_, queue| !queue.is_empty());
+    }
+
+    /// How long nothing has to be done.
+    fn pause(&self) -> Duration {
+        let queued = self.queues.values().filter_map(|queue| queue.next_at(RUNNING_MAX));
+        let next = queued.chain(self.looks.values().copied()).min();
+        let idle = Duration::from_secs(3600);
+        next.map_or(idle, |at| Duration::from_millis(at.since(self.now()).as_millis() as u64 + 1).min(idle))
+    }
+}
+
+/// All deliveries of an account.
+async fn deliveries_of(store: &dyn Store, account: AccountId) -> Result<Vec<Delivery>, StoreError> {
+    let (prefix, mut found, mut after) = (key::deliveries(account), Vec::new(), None);
+    let mut damaged = BTreeSet::new();
+    loop {
+        let rows = store.scan(prefix.clone(), after, SCAN_ROWS_MAX).await?;
+        let last = rows.len() < SCAN_ROWS_MAX;
+        after = rows.last().map(|(key, _)| key.clone());
+        for (key, row) in rows {
+            match serde_json::from_slice(&row) {
+                Ok(delivery) => found.push(delivery),
+                Err(_) => drop(damaged.insert(key)),
+            }
+        }
+        if last {
+            if !damaged.is_empty() {
+                tracing::error!(%account, rows = damaged.len(), "deliveries are damaged and cannot be made");
+            }
+            return Ok(found);
+        }
+    }
+}

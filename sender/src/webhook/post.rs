@@ -1,0 +1,155 @@
+//! One delivery, from its row to its end.
+
+use super::{Clock, Post, signature};
+use crate::{
+    endpoint::Endpoint,
+    http::{HttpError, Request},
+    model::{Commit, Delivery, Event, key},
+    store::{Outcome, SCAN_ROWS_MAX, Store, StoreError},
+};
+use bytes::Bytes;
+use hyper::Method;
+use serde_json::json;
+use std::{sync::Arc, time::Duration};
+use types::Time;
+
+/// How long an endpoint may take.
+pub const POST_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long the store is left alone after it did not answer.
+const STORE_PAUSE_MS: u64 = 1_000;
+
+/// How a delivery ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// It is recorded; this is the lane's next one.
+    Recorded(Option<Delivery>),
+    /// The account is somebody else's now.
+    Stale,
+}
+
+/// What a delivery needs.
+#[derive(Clone)]
+pub(super) struct Errand {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) post: Arc<dyn Post>,
+    pub(super) clock: Clock,
+    /// Whom to tell; nobody any more if there is none.
+    pub(super) endpoint: Option<Endpoint>,
+    pub(super) epoch: u64,
+}
+
+impl Errand {
+    /// Tells the endpoint, records how that went, and looks for what comes next.
+    pub(super) async fn run(self, delivery: Delivery) -> Ended {
+        match self.try_run(&delivery).await {
+            Ok(ended) => ended,
+            Err(why) => {
+                tracing::warn!(%why, event = %delivery.event_key(), "a delivery could not be recorded");
+                let next_at = (self.clock)() + types::Duration::from_millis(STORE_PAUSE_MS);
+                Ended::Recorded(Some(Delivery { next_at, ..delivery }))
+            }
+        }
+    }
+
+    async fn try_run(&self, delivery: &Delivery) -> Result<Ended, Failed> {
+        // Later than the store has it: the store did not answer last time. What it has counts.
+        let stored = self.head(delivery).await?;
+        let Some(delivery) = stored else { return Ok(Ended::Recorded(None)) };
+        let told = match self.event(&delivery).await? {
+            None => Ok(()),
+            Some(event) => self.tell(&event).await,
+        };
+        let commit = match told {
+            Ok(()) => delivery.succeed(self.epoch)?,
+            Err(why) => {
+                tracing::debug!(endpoint = delivery.endpoint, tries = delivery.tries + 1, %why, "a webhook was not taken");
+                delivery.fail(self.epoch, (self.clock)())?
+            }
+        };
+        match self.commit(commit).await? {
+            Outcome::Stale => Ok(Ended::Stale),
+            Outcome::Committed | Outcome::Conflict(_) => Ok(Ended::Recorded(self.head(&delivery).await?)),
+        }
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<Outcome, StoreError> {
+        self.store.commit(commit).await
+    }
+
+    /// The first delivery of a lane, as the store has it.
+    async fn head(&self, like: &Delivery) -> Result<Option<Delivery>, Failed> {
+        let prefix = key::deliveries_about(like.account, &like.subject);
+        let rows = self.store.scan(prefix, None, SCAN_ROWS_MAX).await?;
+        for (_, row) in rows {
+            let delivery = serde_json::from_slice::<Delivery>(&row)?;
+            if delivery.endpoint == like.endpoint {
+                return Ok(Some(delivery));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What to tell; nothing if the endpoint is gone or does not want it.
+    async fn event(&self, delivery: &Delivery) -> Result<Option<Event>, Failed> {
+        let Some(endpoint) = &self.endpoint else { return Ok(None) };
+        let row = self.store.get(vec![delivery.event_key()]).await?.pop().flatten();
+        let Some(row) = row else { return Ok(None) };
+        let event = serde_json::from_slice::<Event>(&row)?;
+        let events = &endpoint.settings.events;
+        Ok((events.is_empty() || events.contains(&event.kind)).then_some(event))
+    }
+
+    async fn tell(&self, event: &Event) -> Result<(), Refused> {
+        let Some(endpoint) = &self.endpoint else { return Ok(()) };
+        let (id, body, now) = (event.id(), body(event), (self.clock)());
+        let request = Request {
+            method: Method::POST,
+            url: endpoint.settings.url.clone(),
+            headers: signed(endpoint, &id, now, &body)?,
+            body: Bytes::from(body),
+            timeout: POST_TIMEOUT,
+        };
+        let response = self.post.post(request).await?;
+        if response.is_success() { Ok(()) } else { Err(Refused::Status(response.status)) }
+    }
+}
+
+fn signed(endpoint: &Endpoint, id: &str, now: Time, body: &[u8]) -> Result<hyper::HeaderMap, Refused> {
+    let headers =
+        signature::headers(id, now, body, endpoint.secrets(now), endpoint.settings.legacy_signature);
+    headers.map_err(|_| Refused::Header)
+}
+
+/// The body of a webhook. It is the same however often it is sent.
+pub fn body(event: &Event) -> Vec<u8> {
+    let body = json!({
+        "id": event.id(),
+        "type": event.kind,
+        "timestamp": event.at.as_millis(),
+        "sequence": event.sequence,
+        "account": event.account,
+        "subject": event.subject,
+        "data": event.data,
+    });
+    body.to_string().into_bytes()
+}
+
+/// Why an endpoint does not have it.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error("it answered {0}")]
+    Status(u16),
+    #[error("the event's name cannot stand in a header")]
+    Header,
+}
+
+/// Why nothing is recorded.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("a row is damaged: {0}")]
+    Row(#[from] serde_json::Error),
+}

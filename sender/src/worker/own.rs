@@ -1,0 +1,121 @@
+//! Taking an account, and giving it back.
+
+use super::{Ending, Message, NotOwned, Owned, Worker};
+use crate::{
+    duty::Duty,
+    model::Fence,
+    stats::Stats,
+    store::{Acquired, LEASE_MS, load_account},
+};
+use futures_util::stream::FuturesUnordered;
+use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
+use types::Time;
+
+/// How often a lease is renewed.
+pub(super) const RENEW_MS: u64 = LEASE_MS / 3;
+
+/// How long a worker rests when the store does not answer or another process has the account.
+const REST_MS: u64 = 1_000;
+
+impl Worker {
+    /// Takes the account, however long it takes; none if the sender stops first.
+    pub(super) async fn own(&mut self) -> Option<Owned> {
+        loop {
+            if *self.stopping.borrow() {
+                return None;
+            }
+            let (holder, rest_ms) = match self.try_own().await {
+                Ok(owned) => return Some(owned),
+                Err(rest) => rest,
+            };
+            self.refuse(&NotOwned { holder });
+            let rest = tokio::time::sleep(Duration::from_millis(rest_ms));
+            tokio::select! {
+                () = rest => {}
+                _ = self.stopping.wait_for(|stopping| *stopping) => return None,
+            }
+        }
+    }
+
+    /// Takes the account if nobody has it; else who has it and how long to wait.
+    async fn try_own(&mut self) -> Result<Owned, (String, u64)> {
+        let (shared, id) = (&self.shared, self.id);
+        let lease = id.to_string();
+        // Where nobody else can write, whoever held the lease is dead: it need not run out.
+        let force = !shared.store.is_shared();
+        let acquired = shared.store.acquire(lease.clone(), shared.holder.clone(), LEASE_MS, force).await;
+        let epoch = match acquired {
+            Ok(Acquired::Taken { epoch, .. }) => epoch,
+            Ok(Acquired::Held { holder, until }) => {
+                let left = until.since(shared.now()).as_millis() as u64;
+                return Err((holder, left.clamp(50, REST_MS)));
+            }
+            Err(why) => {
+                tracing::warn!(account = %id, %why, "Sender: no lease");
+                return Err(("the store does not answer".into(), REST_MS));
+            }
+        };
+        let now = shared.now();
+        let config = Arc::new(shared.config_of(id));
+        let account = match load_account(&*shared.store, config, id, epoch, now).await {
+            Ok(account) => account,
+            Err(why) => {
+                tracing::error!(account = %id, %why, "Sender: the account cannot be loaded");
+                drop(shared.store.release(Fence { lease, epoch }).await);
+                return Err((why.to_string(), REST_MS));
+            }
+        };
+        let bound = account.places().values().filter(|place| place.slot().is_some()).count();
+        Stats::count(&shared.stats.counters.recovered, bound as u64);
+        Stats::count(&shared.stats.counters.leases_taken, 1);
+        self.gauge.epoch.store(epoch, Ordering::Relaxed);
+        self.target.adopt(id.address);
+        shared.charge(Duty::Taken(id, epoch));
+        tracing::debug!(account = %id, epoch, bound, "Sender: account taken");
+        Ok(Owned {
+            account,
+            epoch,
+            renew_at: now + Duration::from_millis(RENEW_MS),
+            sweep_at: Time::ZERO,
+            shown_at: Time::ZERO,
+            has_more: false,
+            idle_since: None,
+            asked: FuturesUnordered::new(),
+            waiting: vec![],
+        })
+    }
+
+    /// Gives the account back. What was asked for it is dropped; whoever waits for a commit is told that there was none.
+    pub(super) async fn disown(&mut self, owned: Owned, ending: Ending) {
+        let Owned { account, epoch, waiting, .. } = owned;
+        drop(account);
+        waiting.into_iter().for_each(|after| after(false));
+        self.gauge.epoch.store(0, Ordering::Relaxed);
+        self.shared.charge(Duty::Lost(self.id));
+        if ending == Ending::Lost {
+            Stats::count(&self.shared.stats.counters.leases_lost, 1);
+        }
+        // If it is not ours any more the store says so and does nothing; then the next attempt has to wait.
+        let fence = Fence { lease: self.id.to_string(), epoch };
+        if let Err(why) = self.shared.store.release(fence).await {
+            tracing::debug!(account = %self.id, %why, "Sender: the lease runs out by itself");
+        }
+    }
+
+    /// Answers those who want something of an account that is not ours.
+    fn refuse(&mut self, not_owned: &NotOwned) {
+        while let Ok(message) = self.inbox.try_recv() {
+            if let Message::Operation(operation) = message {
+                operation(Err(not_owned.clone()))(false);
+            }
+            // Requests are durable; whoever owns the account finds them.
+        }
+    }
+
+    /// Nobody is served any more.
+    pub(super) fn refuse_all(&mut self) {
+        self.inbox.close();
+        self.refuse(&NotOwned { holder: "nobody: it is shutting down".into() });
+        self.shared.stats.set(self.id, None);
+    }
+}

@@ -1,0 +1,72 @@
+//! Where each accepted transaction stands in the journal.
+//!
+//! The journal is in the order of arrival, so that what comes together is written together: a commit touches the last
+//! pages of one table, instead of one page somewhere for each transaction. Whoever knows only a hash finds the place in
+//! memory; what is there is read from the file when that is opened.
+
+use crate::{Result, engine::Engine, tables::TRANSACTIONS, values::Accepted};
+use alloy_primitives::{B256, map::HashMap};
+use redb::ReadTransaction;
+
+/// The places of all accepted transactions that are neither final nor ended.
+#[derive(Default, Debug)]
+pub(crate) struct Arrivals(HashMap<B256, u64>);
+
+impl Arrivals {
+    /// Those of a file.
+    pub(crate) fn read(engine: &Engine, read: &ReadTransaction) -> Result<Self> {
+        let error = |error: redb::Error| engine.error(error);
+        let table = read.open_table(TRANSACTIONS).map_err(|why| error(why.into()))?;
+        let mut places = HashMap::default();
+        for entry in table.range::<u64>(..).map_err(|why| error(why.into()))? {
+            let (arrival, bytes) = entry.map_err(|why| error(why.into()))?;
+            let hash = Accepted::hash(bytes.value());
+            let hash = hash.ok_or_else(|| engine.damaged("an accepted transaction has no hash".into()))?;
+            if places.insert(hash, arrival.value()).is_some() {
+                return Err(engine.damaged(format!("transaction {hash} was accepted twice")));
+            }
+        }
+        Ok(Self(places))
+    }
+
+    /// What a step changes, for as long as it is not durable.
+    pub(crate) fn moves(&self) -> Moves<'_> {
+        Moves { before: self, moved: HashMap::default() }
+    }
+
+    /// The step is durable.
+    pub(crate) fn apply(&mut self, moved: Moved) {
+        for (hash, arrival) in moved {
+            match arrival {
+                Some(arrival) => self.0.insert(hash, arrival),
+                None => self.0.remove(&hash),
+            };
+        }
+    }
+}
+
+/// The new places, and `None` for what is gone.
+pub(crate) type Moved = HashMap<B256, Option<u64>>;
+
+/// The places as they are within a step.
+#[derive(Debug)]
+pub(crate) struct Moves<'a> {
+    before: &'a Arrivals,
+    moved: Moved,
+}
+
+impl Moves<'_> {
+    /// Where a transaction stands.
+    pub(crate) fn get(&self, hash: &B256) -> Option<u64> {
+        self.moved.get(hash).copied().unwrap_or_else(|| self.before.0.get(hash).copied())
+    }
+
+    /// It stands here now, or nowhere.
+    pub(crate) fn set(&mut self, hash: B256, arrival: Option<u64>) {
+        self.moved.insert(hash, arrival);
+    }
+
+    pub(crate) fn into_moved(self) -> Moved {
+        self.moved
+    }
+}

@@ -1,0 +1,48 @@
+// Everything that can be broken by a button is broken while transactions come; then all heals, and every one is final.
+
+import { Screen, check, equal, run, send } from "./page.mjs";
+
+run(async () => {
+  const screen = await Screen.open();
+  const { page } = screen;
+  await screen.follow();
+  const hashes = [];
+  const pressed = (name) => page.getByRole("button", { name, exact: true, pressed: true });
+  const more = async () => hashes.push(await send(hashes.length % 4));
+
+  await screen.press("Validator 0 down");
+  await pressed("Validator 0 down").waitFor();
+  await more();
+  await screen.reaches("B-1", "Guaranteed");
+
+  await screen.press("Drop submissions");
+  await pressed("Drop submissions").waitFor();
+  await more();
+  await screen.line("Queue: Not submitted bundleID=");
+  await screen.press("Drop submissions");
+  await screen.press("Skip 5 slots");
+  await more();
+  await page.locator(".core-cells i[data-use=none]").first().waitFor();
+
+  await screen.press("Fork, 2 blocks deep");
+  await more();
+  await screen.press("No availability");
+  await pressed("No availability").waitFor();
+  await more();
+  await screen.press("Partition");
+  await pressed("Partition").waitFor();
+  await more();
+  await page.locator("#slow li p").first().waitFor();
+  await screen.accessible("in trouble");
+
+  await screen.heal();
+  for (const hash of hashes) {
+    await page.goto(`${new URL(page.url()).origin}/tx/${hash}`);
+    await page.locator("#detail .status", { hasText: "finalized" }).waitFor();
+  }
+  await page.keyboard.press("Escape");
+  equal(await screen.figure("Executed twice"), "0", "executed twice");
+  await screen.figureIs("Validators", /^6 of 6$/);
+  check(hashes.length === 6, "all were sent");
+  await screen.close();
+});

@@ -1,0 +1,30 @@
+// The node is killed and started again while the page is open: the page says so, comes back by itself, and shows what
+// was there before and what happens after.
+
+import { Screen, ask, equal, run, send } from "./page.mjs";
+
+run(async () => {
+  const screen = await Screen.open();
+  const { page } = screen;
+  await screen.follow();
+  const hash = await send();
+  await screen.reaches("B-1", "Finalized");
+  const frames = await screen.frames();
+  screen.absent = true;
+  ask("restart");
+  await page.locator("#link[data-state=lost]").waitFor();
+  equal(await screen.frames(), frames, "nothing jumped when the node went");
+  await page.locator("#link[data-state=live]").waitFor();
+  screen.absent = false;
+  await screen.figureIs("Final", /^[1-9]/);
+  await page.locator("#find-text").fill(hash);
+  await page.keyboard.press("Enter");
+  await page.locator("#detail .status", { hasText: "finalized" }).waitFor();
+  await page.keyboard.press("Escape");
+  const before = Number(await screen.figure("Sealed"));
+  await send();
+  await screen.line("Queue: Sealed bundleID=B-");
+  await screen.figureIs("Final", new RegExp(`^${before + 1}`));
+  equal(await screen.figure("Executed twice"), "0", "executed twice");
+  await screen.close();
+});

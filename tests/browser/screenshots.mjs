@@ -1,0 +1,42 @@
+// The pictures in docs/screenshots: the page at work, in the dark, in trouble, a transaction, and on a phone.
+
+import { Screen, run, send } from "./page.mjs";
+
+const picture = (screen, name, options = {}) => screen.page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, animations: "disabled", ...options });
+
+async function busy(blocks) {
+  let hash;
+  for (let block = 0; block < blocks; block += 1) {
+    for (let sender = 0; sender < 8; sender += 1) hash = await send(sender);
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+  return hash;
+}
+
+run(async () => {
+  const screen = await Screen.open("/", { viewport: { width: 1440, height: 1020 } });
+  await screen.follow();
+  const hash = await busy(24);
+  await screen.page.locator(".lane[data-state=Submitted] .card").first().waitFor();
+  await picture(screen, "page-light");
+
+  const dark = await Screen.open("/", { viewport: { width: 1440, height: 1020 }, colorScheme: "dark" });
+  await screen.press("Take submissions in silence");
+  await busy(10);
+  await dark.line("Timeout detected");
+  await dark.page.locator("#slow li p").first().waitFor();
+  await dark.page.locator(".card .again").first().waitFor();
+  await picture(dark, "page-dark-slow", { fullPage: true });
+  await screen.heal();
+
+  await screen.page.goto(`${new URL(screen.page.url()).origin}/tx/${hash}`);
+  await screen.page.locator("#detail .status", { hasText: "finalized" }).waitFor();
+  await picture(screen, "transaction");
+
+  const phone = await Screen.open("/", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
+  await busy(4);
+  await phone.page.locator(".lanes").evaluate((lanes) => lanes.scrollIntoView());
+  await phone.page.locator(".card").first().waitFor();
+  await picture(phone, "phone");
+  await Promise.all([screen, dark, phone].map((one) => one.close()));
+});

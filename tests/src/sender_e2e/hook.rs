@@ -1,0 +1,97 @@
+//! The webhook receiver. It verifies what comes with the crate `standardwebhooks`, which knows nothing of this project,
+//! refuses some of it so that it comes again, and writes down what it has heard.
+
+use super::server::{Reply, Server, serve};
+use crate::sim::rng::Rng;
+use bytes::Bytes;
+use hyper::HeaderMap;
+use parking_lot::Mutex;
+use serde_json::Value;
+use standardwebhooks::Webhook;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    sync::Arc,
+};
+
+/// How much of what comes is refused, in thousandths.
+const REFUSED: u64 = 20;
+
+/// What was heard.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// The numbers of each request's events, in the order of their first arrival.
+    pub sequences: BTreeMap<String, Vec<u64>>,
+    /// Names of events that were taken.
+    pub names: BTreeSet<String>,
+    /// What could not be verified or read, or came under a name that does not fit.
+    pub wrong: Vec<String>,
+    /// How often the same came again.
+    pub repeated: u64,
+}
+
+/// The receiver.
+pub(super) struct Hook {
+    server: Server,
+    pub heard: Arc<Mutex<Heard>>,
+    secret: Arc<Mutex<Option<String>>>,
+}
+
+impl Hook {
+    pub(super) async fn start(seed: u64) -> io::Result<Self> {
+        let (heard, secret) = (Arc::<Mutex<Heard>>::default(), Arc::<Mutex<Option<String>>>::default());
+        let rng = Arc::new(Mutex::new(Rng::new(seed)));
+        let (book, key) = (heard.clone(), secret.clone());
+        let server = serve(move |headers, body| {
+            let reply = receive(&book, &key, &rng, &headers, &body);
+            async move { reply }
+        });
+        Ok(Self { server: server.await?, heard, secret })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/hook", self.server.address)
+    }
+
+    /// What signatures are made with. Until it is known everything is refused.
+    pub(super) fn set_secret(&self, secret: String) {
+        *self.secret.lock() = Some(secret);
+    }
+}
+
+fn receive(
+    heard: &Mutex<Heard>,
+    secret: &Mutex<Option<String>>,
+    rng: &Mutex<Rng>,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Reply {
+    let Some(secret) = secret.lock().clone() else { return Some((503, Bytes::new())) };
+    if rng.lock().chance(REFUSED) {
+        return Some((500, Bytes::new()));
+    }
+    if let Err(why) = note(&mut heard.lock(), &secret, headers, body) {
+        heard.lock().wrong.push(why);
+        return Some((400, Bytes::new()));
+    }
+    Some((204, Bytes::new()))
+}
+
+fn note(heard: &mut Heard, secret: &str, headers: &HeaderMap, body: &Bytes) -> Result<(), String> {
+    let webhook = Webhook::new(secret).map_err(|why| format!("the secret: {why}"))?;
+    webhook.verify(body, headers).map_err(|why| format!("not verified: {why}"))?;
+    let event: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    let name = headers.get("webhook-id").and_then(|id| id.to_str().ok()).ok_or("no webhook-id")?;
+    let (request, sequence) = name.rsplit_once('_').ok_or("a name without a number")?;
+    let request = request.strip_prefix("evt_").ok_or("a name of another kind")?;
+    let sequence: u64 = sequence.parse().map_err(|_| "a name without a number")?;
+    if event["sequence"].as_u64() != Some(sequence) {
+        return Err(format!("{name} says it is number {}", event["sequence"]));
+    }
+    if !heard.names.insert(name.to_owned()) {
+        heard.repeated += 1;
+        return Ok(());
+    }
+    heard.sequences.entry(request.to_owned()).or_default().push(sequence);
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! REST for managed accounts, as its callers meet it: a real process, and every answer held against the document.
+
+mod bad;
+mod canaries;
+mod document;
+mod flow;
+mod hooks;
+mod world;
