@@ -36,10 +36,19 @@ pub(crate) enum Notice {
     Happened(Happened),
 }
 
+/// A notice with its number, counted from when the node started.
+#[derive(Clone)]
+pub(crate) struct Numbered {
+    pub(crate) number: u64,
+    pub(crate) notice: Notice,
+}
+
 /// What happened, for all who listen.
 #[derive(Clone)]
 pub(crate) struct Hub {
-    notices: broadcast::Sender<Notice>,
+    notices: broadcast::Sender<Numbered>,
+    /// The number of the last notice that listeners have.
+    sent: Arc<AtomicU64>,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -52,7 +61,8 @@ struct Kept {
 impl Hub {
     /// Follows a feed for as long as it lives.
     pub(crate) fn start(feed: &Feed, archive: Arc<dyn Archive>, pool: Arc<PoolIndex>) -> Self {
-        let hub = Self { notices: broadcast::channel(NOTICES_WAITING_MAX).0, kept: Arc::default() };
+        let notices = broadcast::channel(NOTICES_WAITING_MAX).0;
+        let hub = Self { notices, sent: Arc::default(), kept: Arc::default() };
         let mut snapshots = feed.watch();
         let mut happened = feed.listen();
         let first = snapshots.borrow_and_update().clone();
@@ -89,7 +99,15 @@ impl Hub {
         if !executable.is_empty() {
             self.tell(Notice::Transactions(executable.into()));
         }
-        let _ = self.notices.send(Notice::Happened(happened));
+        self.send(Notice::Happened(happened));
+    }
+
+    /// Only one task sends; the number counts once the notice is there.
+    fn send(&self, notice: Notice) {
+        let number = self.sent.load(Ordering::Relaxed) + 1;
+        // Nobody listens: nobody is told.
+        let _ = self.notices.send(Numbered { number, notice });
+        self.sent.store(number, Ordering::Release);
     }
 
     fn tell(&self, notice: Notice) {
@@ -101,13 +119,17 @@ impl Hub {
             }
             kept.notices.push_back(notice.clone());
         }
-        // Nobody listens: nobody is told.
-        let _ = self.notices.send(notice);
+        self.send(notice);
     }
 
     /// What happens from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Notice> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Numbered> {
         self.notices.subscribe()
+    }
+
+    /// The number of the last notice that listeners have.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Acquire)
     }
 
     /// The number of the newest notice.

@@ -19,13 +19,16 @@
 //! * **Signatures are recovered here**, on the threads that read requests; those of a batch in parallel.
 //! * **Errors** ([`Error`]) have the codes and words of go-ethereum, always with HTTP status 200. What is malformed below
 //!   JSON-RPC has an HTTP status of its own (413, 415, 429, ..); nothing that a client sends leads to 500.
-//! * **Work that takes its time** (calls, estimates, simulations, traces, logs) runs on threads of its own, a few at once, with limits of gas
-//!   and time; what comes beyond waits, and beyond that is refused.
+//! * **Work that takes its time** (calls, estimates, simulations, traces, logs) runs on threads of its own at a low
+//!   priority, a few at once, with limits of gas and time; what comes beyond waits, and beyond that is refused.
+//! * **Nobody takes more than a share.** A connection that asks for much waits for its turn behind those that ask for
+//!   little; large requests come one after the other; when all places are taken, whoever lets the node wait longest gives
+//!   way; large answers together take so much memory and no more, and who does not read them is cut off.
 //!
 //! # Limits
 //!
-//! All in [`Limits`]: 2 MiB for a body, 100 calls in a batch, 10 MB for an answer, 256 connections, 64 subscriptions each,
-//! 50 million gas and 5 seconds for a call, and so on. Requests must name a Host that is allowed ([`Config::hosts`]); pages
+//! All in [`Limits`]: 2 MiB for a body, 100 calls in a batch, 10 MB for an answer, 256 connections of which 128 WebSockets,
+//! 64 subscriptions each, 50 million gas and 5 seconds for a call, and so on. Requests must name a Host that is allowed ([`Config::hosts`]); pages
 //! of other origins may read answers only if asked for ([`Config::origins`]); each client has a rate.
 //!
 //! # What the node does

@@ -14,9 +14,9 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// The priority of the threads, as `nice` counts it: a tenth of the time that others get who want it too.
+/// The priority of the threads, as `nice` counts it: a third of the time that others get who want it too.
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 
 type Answer = Result<Json, Error>;
 

@@ -1,5 +1,6 @@
 //! From the text of a request to the text of its answer: one call, or several.
 
+use super::share::aside;
 use crate::{
     Error, Params,
     api::{Api, Caller, Json, SEND},
@@ -186,7 +187,8 @@ async fn answer_one(
         Ok(call) => {
             let result = dispatch(api, caller, connection, &call).await;
             if let Some(id) = call.id {
-                write(out, Some(id), &result);
+                let bytes = result.as_ref().map_or(0, |json| json.get().len());
+                aside(bytes, || write(out, Some(id), &result));
             }
         }
         Err((id, error)) => write(out, id, &Err(error)),
@@ -228,7 +230,7 @@ async fn answer_batch(
         if !is_send(&call) {
             let mut one = Vec::new();
             answer_one(api, caller, connection, call, &mut one).await;
-            append(out, &one);
+            aside(one.len(), || append(out, &one));
             continue;
         }
         let mut sends = vec![call];

@@ -20,6 +20,7 @@ mod places;
 mod rate;
 mod share;
 mod subscriptions;
+mod telling;
 mod websocket;
 
 pub use access::is_operator;

@@ -88,16 +88,27 @@ impl Share {
         let mut request = pin!(request);
         poll_fn(|context| {
             let begun = Instant::now();
-            let polled = match is_large && can_step_aside() {
-                // Others go on with what this thread would have done.
-                true => tokio::task::block_in_place(|| request.as_mut().poll(context)),
-                false => request.as_mut().poll(context),
-            };
+            let polled = aside(bytes, || request.as_mut().poll(context));
             self.use_up(begun.elapsed());
             turn = None;
             polled
         })
         .await
+    }
+
+    /// Acts behind all that is ready.
+    pub(super) async fn behind<T>(&self, act: impl FnOnce() -> T) -> T {
+        let _turn = self.turns.eager.acquire().await;
+        tokio::task::yield_now().await;
+        act()
+    }
+}
+
+/// Does what takes long if it is about many bytes; others go on meanwhile with what this thread would have done.
+pub(super) fn aside<T>(bytes: usize, act: impl FnOnce() -> T) -> T {
+    match bytes >= LARGE_BYTES && can_step_aside() {
+        true => tokio::task::block_in_place(act),
+        false => act(),
     }
 }
 

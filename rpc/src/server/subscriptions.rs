@@ -1,41 +1,77 @@
 //! Subscriptions of one WebSocket client.
+//!
+//! One task tells a client everything that it subscribed to. It waits for its turn as eager clients do, so that thousands
+//! of subscriptions delay nobody who asks.
 
-use super::outgoing::Outgoing;
+use super::{outgoing::Outgoing, share::Share, telling::Teller};
 use crate::{
     Error, Params,
     api::{Api, Json, LogRequest, Notices},
-    archive::matching_logs,
     error,
-    hub::{Notice, id},
-    view::{HeaderView, LogView, PendingView, TransactionView},
+    hub::id,
 };
-use futures_util::StreamExt;
 use parking_lot::Mutex;
-use serde::Serialize;
-use serde_json::json;
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use tokio::{
-    sync::{Notify, broadcast, oneshot},
+    sync::{Notify, oneshot},
     task::AbortHandle,
 };
-use tokio_tungstenite::tungstenite::Message;
 
 /// The subscriptions of one client.
 pub(super) struct Subscriptions {
-    running: Mutex<HashMap<String, AbortHandle>>,
+    list: Arc<Mutex<Vec<Subscription>>>,
+    /// The task that tells the client, once there is something to tell.
+    teller: Mutex<Option<AbortHandle>>,
     max: usize,
+    share: Arc<Share>,
     /// A client did not read what it subscribed to.
     slow: Arc<Notify>,
 }
 
+/// One subscription.
+pub(super) struct Subscription {
+    pub(super) named: Named,
+    pub(super) kind: Kind,
+    /// What happened up to here is not told.
+    pub(super) after: u64,
+    /// Notifications begin with this: once the answer that names the subscription is under way.
+    pub(super) begun: Option<oneshot::Receiver<()>>,
+}
+
+/// What the client knows a subscription by.
 #[derive(Clone)]
-enum Kind {
+pub(super) struct Named {
+    pub(super) method: String,
+    pub(super) name: String,
+}
+
+/// What is subscribed to.
+pub(super) enum Kind {
     Heads,
     Logs(Box<LogRequest>),
-    Transactions { full: bool },
+    Transactions {
+        full: bool,
+    },
     PendingBlock,
     Syncing,
     Events,
+    /// What an extension tells, by a task of its own.
+    Other(AbortHandle),
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        if let Self::Other(task) = self {
+            task.abort();
+        }
+    }
+}
+
+/// Where a subscription is asked for, and where it tells; it begins with `begun`.
+pub(super) struct Place<'a> {
+    pub(super) space: &'a str,
+    pub(super) outgoing: Outgoing,
+    pub(super) begun: oneshot::Receiver<()>,
 }
 
 impl Kind {
@@ -64,53 +100,75 @@ impl Kind {
 }
 
 impl Subscriptions {
-    pub(super) fn new(max: usize) -> Self {
-        Self { running: Mutex::default(), max, slow: Arc::default() }
+    pub(super) fn new(max: usize, share: Arc<Share>) -> Self {
+        Self { list: Arc::default(), teller: Mutex::default(), max, share, slow: Arc::default() }
     }
 
     /// Starts a subscription.
     pub(super) fn start(&self, api: &Arc<Api>, params: &Params, place: Place<'_>) -> Result<Json, Error> {
         let kind = Kind::read(place.space, api, params)?;
-        let notices = api.hub.listen();
-        self.spawn(api, place, |told| Subscription { kind, notices, told }.run())
+        self.add(api, place, |named, place| {
+            self.teller.lock().get_or_insert_with(|| {
+                let teller = Teller {
+                    notices: api.hub.listen(),
+                    list: self.list.clone(),
+                    outgoing: place.outgoing.clone(),
+                    share: self.share.clone(),
+                    slow: self.slow.clone(),
+                };
+                tokio::spawn(teller.run()).abort_handle()
+            });
+            let after = api.hub.sent();
+            match kind {
+                Kind::Syncing => {
+                    tokio::spawn(named.clone().tell_that_it_is_in_step(place.outgoing, place.begun));
+                    Subscription { named, kind, after, begun: None }
+                }
+                kind => Subscription { named, kind, after, begun: Some(place.begun) },
+            }
+        })
     }
 
     /// Starts a subscription of an extension.
     pub(super) fn start_other(&self, api: &Api, notices: Notices, place: Place<'_>) -> Result<Json, Error> {
-        self.spawn(api, place, |told| pass_on(notices, told))
+        self.add(api, place, |named, place| {
+            let (slow, telling) = (self.slow.clone(), named.clone());
+            let Place { outgoing, begun, .. } = place;
+            let task = tokio::spawn(async move {
+                if begun.await.is_ok() {
+                    telling.pass_on(notices, &outgoing).await;
+                    slow.notify_one();
+                }
+            });
+            Subscription { named, kind: Kind::Other(task.abort_handle()), after: 0, begun: None }
+        })
     }
 
-    fn spawn<F: Future<Output = ()> + Send + 'static>(
+    fn add(
         &self,
         api: &Api,
         place: Place<'_>,
-        run: impl FnOnce(Told) -> F,
+        make: impl FnOnce(Named, Place<'_>) -> Subscription,
     ) -> Result<Json, Error> {
-        let mut running = self.running.lock();
-        if running.len() >= self.max {
+        let mut list = self.list.lock();
+        if list.len() >= self.max {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
-        let name = id();
-        let Place { space, outgoing, begun } = place;
-        let (method, slow) = (format!("{space}_subscription"), self.slow.clone());
-        let subscription = run(Told { method, name: name.clone(), outgoing, slow });
-        let task = tokio::spawn(async move {
-            if begun.await.is_ok() {
-                subscription.await;
-            }
-        });
-        running.insert(name.clone(), task.abort_handle());
-        api.reply(&name)
+        let named = Named { method: format!("{}_subscription", place.space), name: id() };
+        let answer = api.reply(&named.name);
+        list.push(make(named, place));
+        answer
     }
 
     /// Ends one; whether there was one.
     pub(super) fn end(&self, api: &Api, params: &Params) -> Result<Json, Error> {
         params.at_most(1)?;
         let name = params.required::<String>(0)?;
-        match self.running.lock().remove(&name) {
-            Some(task) => {
-                task.abort();
+        let mut list = self.list.lock();
+        match list.iter().position(|subscription| subscription.named.name == name) {
+            Some(place) => {
+                list.remove(place);
                 api.reply(&true)
             }
             None => Err(Error::other("subscription not found")),
@@ -119,123 +177,20 @@ impl Subscriptions {
 
     /// Whether there is the one that is named.
     pub(super) fn has(&self, params: &Params) -> bool {
-        params.required::<String>(0).is_ok_and(|name| self.running.lock().contains_key(&name))
+        let is = |name: String| self.list.lock().iter().any(|subscription| subscription.named.name == name);
+        params.required::<String>(0).is_ok_and(is)
     }
 
     /// Ends all.
     pub(super) fn end_all(&self) {
-        self.running.lock().drain().for_each(|(_, task)| task.abort());
+        if let Some(teller) = self.teller.lock().take() {
+            teller.abort();
+        }
+        self.list.lock().clear();
     }
 
     /// Waits until the client is too slow for what it subscribed to.
     pub(super) async fn cut_off(&self) {
         self.slow.notified().await;
-    }
-}
-
-/// Where a subscription is asked for, and where it tells; it begins with `begun`.
-pub(super) struct Place<'a> {
-    pub(super) space: &'a str,
-    pub(super) outgoing: Outgoing,
-    pub(super) begun: oneshot::Receiver<()>,
-}
-
-/// How a subscription tells its client.
-struct Told {
-    method: String,
-    name: String,
-    outgoing: Outgoing,
-    slow: Arc<Notify>,
-}
-
-/// Tells what an extension has to tell. The client is cut off when it does not read, or has missed something.
-async fn pass_on(mut notices: Notices, told: Told) {
-    while let Some(notice) = notices.next().await {
-        if told.notify(&notice).is_err() {
-            break;
-        }
-    }
-    told.slow.notify_one();
-}
-
-struct Subscription {
-    kind: Kind,
-    notices: broadcast::Receiver<Notice>,
-    told: Told,
-}
-
-impl Subscription {
-    async fn run(mut self) {
-        if matches!(self.kind, Kind::Syncing) {
-            let _ = self.notify(&false);
-        }
-        loop {
-            let told = match self.notices.recv().await {
-                Ok(notice) => self.tell(&notice),
-                Err(broadcast::error::RecvError::Lagged(_)) => Err(()),
-                Err(broadcast::error::RecvError::Closed) => return,
-            };
-            if told.is_err() {
-                self.told.slow.notify_one();
-                return;
-            }
-        }
-    }
-
-    fn tell(&self, notice: &Notice) -> Result<(), ()> {
-        match (&self.kind, notice) {
-            (Kind::Heads, Notice::Block { block, removed: false }) => {
-                self.notify(&HeaderView::new(block.block.header(), Some(block.block.id().hash)))
-            }
-            (Kind::Logs(request), Notice::Block { block, removed }) => {
-                let mut logs = matching_logs(block, &request.filter);
-                logs.try_for_each(|entry| self.notify(&LogView::new(&entry, *removed)))
-            }
-            (Kind::Transactions { full }, Notice::Transactions(transactions)) => {
-                transactions.iter().try_for_each(|tx| match full {
-                    true => self.notify(&TransactionView::new(tx, None)),
-                    false => self.notify(&tx.hash()),
-                })
-            }
-            (Kind::PendingBlock, Notice::Pending(pending)) => self.notify(&PendingView::new(pending)),
-            (Kind::Events, Notice::Happened(happened)) => happened.events.iter().try_for_each(|event| {
-                self.notify(&json!({ "at": happened.at.as_millis(), "event": EventView(event) }))
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn notify<T: Serialize>(&self, result: &T) -> Result<(), ()> {
-        self.told.notify(result)
-    }
-}
-
-impl Told {
-    /// Fails if the client does not read.
-    fn notify<T: Serialize>(&self, result: &T) -> Result<(), ()> {
-        #[derive(Serialize)]
-        struct Notification<'a, T> {
-            jsonrpc: &'a str,
-            method: &'a str,
-            params: Body<'a, T>,
-        }
-        #[derive(Serialize)]
-        struct Body<'a, T> {
-            subscription: &'a str,
-            result: &'a T,
-        }
-        let params = Body { subscription: &self.name, result };
-        let notification = Notification { jsonrpc: "2.0", method: &self.method, params };
-        let text = serde_json::to_string(&notification).map_err(drop)?;
-        self.outgoing.try_send(Message::text(text))
-    }
-}
-
-/// An event with its name, its line, and what it is about.
-struct EventView<'a>(&'a types::Event);
-
-impl Serialize for EventView<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        crate::view::event(self.0).serialize(serializer)
     }
 }

@@ -152,7 +152,7 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
     let (mut sink, mut stream) = socket.split();
     let (outgoing, mut queue) = Outgoing::new(limits);
     let idle = limits.idle_timeout;
-    let subscriptions = Subscriptions::new(limits.subscriptions_max);
+    let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
     let client = Arc::new(Client { shared, peer, caller, outgoing, subscriptions });
     let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
