@@ -12,8 +12,8 @@ use crate::{
 pub enum Row<'a> {
     /// How far the file is, and where following begins.
     Meta(&'a str),
-    /// An accepted transaction, by hash.
-    Transaction([u8; 32]),
+    /// An accepted transaction, by its arrival.
+    Transaction(u64),
     /// A record of the queue.
     Record(u64),
     /// A header.
@@ -46,7 +46,7 @@ impl Store {
             }
             match row {
                 Row::Meta(key) => put!(META, key),
-                Row::Transaction(hash) => put!(TRANSACTIONS, &hash),
+                Row::Transaction(arrival) => put!(TRANSACTIONS, arrival),
                 Row::Record(order) => put!(QUEUE, order),
                 Row::Header(number) => put!(HEADERS, number),
                 Row::Body(number) => put!(BODIES, number),

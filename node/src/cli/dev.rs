@@ -79,7 +79,18 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
     let dev = Some(DevMethods { faucet: faucet.map(Faucet::new) });
     let data_dir_given = data_dir.clone();
     let dev_keys = funded.iter().map(|account| account.key).collect();
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: true, dev, dev_keys, devnet: Some(devnet.clone()) };
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir,
+        is_dev: true,
+        dev,
+        dev_keys,
+        devnet: Some(devnet.clone()),
+    };
     let node = setup.start().await?;
     let banner = Banner {
         http: node.http(),

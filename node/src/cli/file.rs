@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_refused_and_the_nearest_named() {
-        let wrong = |text| parse(text).unwrap_err();
+        let wrong = |text: &str| parse(text).unwrap_err();
         assert_eq!(wrong("http_port = 1"), "there is no setting \"http_port\"; did you mean \"http-port\"?");
         assert_eq!(
             wrong("chain-sepc = 'a'"),

@@ -68,6 +68,7 @@ enum Command {
     )]
     ChainSpec(chain_spec::ChainSpecArgs),
     /// Keys in encrypted files, for accounts that a node runs.
+    #[command(after_help = "Example:\n  pectin account new --keystore keys --password-file password.txt")]
     Account(account::AccountArgs),
     /// Hands a transaction to a running node, and shows what becomes of it.
     #[command(

@@ -44,7 +44,18 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     };
     let data_dir = Some(options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data")));
     let slot_ms = network.slot_ms.unwrap_or(6000);
-    let setup = Setup { spec, genesis, secret, slot_ms, options, data_dir, is_dev: false, dev: None, dev_keys: vec![], devnet: None };
+    let setup = Setup {
+        spec,
+        genesis,
+        secret,
+        slot_ms,
+        options,
+        data_dir,
+        is_dev: false,
+        dev: None,
+        dev_keys: vec![],
+        devnet: None,
+    };
     setup::runtime()?.block_on(async {
         let node = setup.start().await?;
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());

@@ -321,7 +321,7 @@ impl Node {
             writer: health,
             clock,
             facts: facts(&config),
-            limits: limits(started),
+            limits: page_limits(started),
             devnet: config.devnet.clone(),
         });
         let pages = web.routes();
@@ -411,7 +411,7 @@ fn facts(config: &Config) -> serde_json::Value {
     })
 }
 
-fn limits(started: &Started) -> crate::observe::Limits {
+fn page_limits(started: &Started) -> crate::observe::Limits {
     let Started { bundler, pool, queue, .. } = started;
     crate::observe::Limits {
         pending_max: pool.pending_max,

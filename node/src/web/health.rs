@@ -58,7 +58,7 @@ mod tests {
         let config = queue::Config::new(&Params::TINY, 6000);
         let block = SealedBlock::new(Header::default(), vec![]);
         let id = block.id();
-        let layer = state::Layer::new(Arc::new(std::collections::BTreeMap::new()), state::Tree::default(), 0);
+        let layer = state::Layer::new(Arc::new(state::MemoryValues::default()), state::Tree::default(), 0);
         let state = Arc::new(LayerState::new(layer, Arc::new(state::CodeSet::default())));
         let mut health = Health { best_slot: Some(100), ..Health::default() };
         change(&mut health);

@@ -206,7 +206,7 @@ fn row(key: &[u8]) -> Option<(Row<'static>, bool)> {
     let row = match table {
         0 => Row::Meta("position"),
         1 => Row::Meta("checkpoint"),
-        2 => Row::Transaction(*rest.first_chunk()?),
+        2 => Row::Transaction(number),
         3 => Row::Record(number),
         4 => Row::Header(number),
         5 => Row::Body(number),

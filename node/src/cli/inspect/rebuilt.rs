@@ -63,7 +63,8 @@ fn from_data(number: u64, directory: &Path) -> Result<Vec<(&'static str, Bytes)>
     let recovered = store.load().map_err(|why| data(&why))?;
     // What was sent does not depend on how long a slot is.
     let (config, clock) = (queue::Config::new(&spec.params, 6000), devnet::validator::clock(6000));
-    let queue = Queue::restore(config, clock, recovered.finalized, recovered.records, Time::ZERO);
+    let queue = Queue::restore(config, clock, recovered.finalized, recovered.records, Time::ZERO)
+        .map_err(|why| data(&why))?;
     let versions = queue.get(number).map(|bundle| bundle.versions.clone()).unwrap_or_default();
     let mut progress = Progress::new();
     let shown = |values| progress.show(|| format!("reading the state: {values} values"));
