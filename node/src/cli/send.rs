@@ -217,14 +217,14 @@ mod tests {
     #[test]
     fn amounts_are_read() {
         for (text, wei) in [
-            ("0", 0),
+            ("0", 0_u128),
             ("12", 12),
             ("0x10", 16),
             ("2gwei", 2_000_000_000),
             ("1.5 ether", 1_500_000_000_000_000_000),
             ("7wei", 7),
         ] {
-            assert_eq!(amount(text), Ok(U256::from(wei as u128)), "{text}");
+            assert_eq!(amount(text), Ok(U256::from(wei)), "{text}");
         }
         for wrong in ["", "x", "-1", "-1ether", "1.5", "ether", "1 btc"] {
             assert!(amount(wrong).is_err(), "{wrong}");
