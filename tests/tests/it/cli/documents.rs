@@ -177,10 +177,15 @@ fn the_page_about_commands() {
     works("docs/commands.md");
 }
 
+#[test]
+fn the_page_about_managed_accounts() {
+    works("docs/sending.md");
+}
+
 /// A document that no test runs has no commands in it.
 #[test]
 fn no_document_is_left_out() {
-    let known = ["README.md", "docs/operating.md", "docs/commands.md"];
+    let known = ["README.md", "docs/operating.md", "docs/commands.md", "docs/sending.md"];
     let all = fs::read_dir(repository()).unwrap().chain(fs::read_dir(repository().join("docs")).unwrap());
     for path in
         all.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
@@ -243,7 +248,14 @@ fn every_alarm_is_explained() {
 /// Every file that a document names is there.
 #[test]
 fn what_documents_name_is_there() {
-    for name in ["README.md", "ARCHITECTURE.md", "SECURITY.md", "docs/operating.md", "docs/commands.md"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "SECURITY.md",
+        "docs/operating.md",
+        "docs/commands.md",
+        "docs/sending.md",
+    ] {
         let path = repository().join(name);
         let document = fs::read_to_string(&path).unwrap();
         let links = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
