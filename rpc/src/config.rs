@@ -76,7 +76,7 @@ impl Default for Limits {
             batch_calls_max: 100,
             response_bytes_max: 10_000_000,
             connections_max: 256,
-            give_way_after: Duration::from_millis(10),
+            give_way_after: Duration::from_millis(1),
             websockets_max: 128,
             answers_bytes_max: 128 * 1024 * 1024,
             subscriptions_max: 64,

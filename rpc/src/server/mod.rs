@@ -109,6 +109,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>,
                 continue;
             }
         };
+        if places.are_taken() {
+            // Those who have come lately may have sent their requests already; nobody gives way unheard.
+            tokio::task::yield_now().await;
+        }
         // If nobody gives way the connection is closed at once; the client sees that it was not served.
         let Some(place) = places.take() else { continue };
         let _ = stream.set_nodelay(true);

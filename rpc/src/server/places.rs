@@ -57,6 +57,11 @@ impl Places {
         })
     }
 
+    /// Whether the next one who comes gets a place only if another one gives way.
+    pub(super) fn are_taken(&self) -> bool {
+        self.taken.lock().by.len() >= self.max
+    }
+
     /// Takes a place; `None` if all are taken by such as the node works for.
     pub(super) fn take(self: &Arc<Self>) -> Option<Place> {
         let mut taken = self.taken.lock();
