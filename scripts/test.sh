@@ -73,12 +73,12 @@ skipped=$(grep -cE '^ *skipped: ' "$log/tests" || true)
 
 # The judges run optimised. They are built together, so that nothing is built twice.
 say "judges"
-cargo build --release --locked --quiet --workspace --bins
+cargo build --profile judge --locked --quiet --workspace --bins
 judge() {
   local name=$1
   shift
   if [ "${1:-}" = -- ]; then shift; fi
-  "${CARGO_TARGET_DIR:-target}/release/$name" "$@"
+  "${CARGO_TARGET_DIR:-target}/judge/$name" "$@"
 }
 if [ -n "${PECTIN_FIXTURES:-}" ]; then
   judge vectors -- "$PECTIN_FIXTURES/vectors"

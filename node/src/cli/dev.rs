@@ -91,7 +91,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         dev_keys,
         devnet: Some(devnet.clone()),
     };
-    let node = setup.start().await?;
+    let node = Box::pin(setup.start()).await?;
     let banner = Banner {
         http: node.http(),
         chain_id: config.chain_id,

@@ -57,7 +57,7 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
         devnet: None,
     };
     setup::runtime()?.block_on(async {
-        let node = setup.start().await?;
+        let node = Box::pin(setup.start()).await?;
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());
         setup::run_until_stopped(node).await
     })

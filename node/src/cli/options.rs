@@ -205,11 +205,11 @@ options! {
     /// Whether accounts are managed here: true or false.
     "Sender" sender "sender" "PECTIN_SENDER": bool = "true",
     /// Where the sender keeps its rows: a file, or a Redis server (redis://..) that several processes share.
-    "Sender" sender_store "sender-store" "PECTIN_SENDER_STORE": String = "sender.redb in the data directory; memory if nothing is kept",
+    "Sender" sender_store "sender-store" "PECTIN_SENDER_STORE": String = "sender.redb in the data directory; memory if nothing is kept" like "redis://127.0.0.1/0",
     /// What the sender's rows in Redis begin with.
     "Sender" sender_namespace "sender-namespace" "PECTIN_SENDER_NAMESPACE": String = "pectin",
     /// Other chains to send to, as ID=URL|URL, separated by commas.
-    "Sender" sender_chains "sender-chains" "PECTIN_SENDER_CHAINS": String = "",
+    "Sender" sender_chains "sender-chains" "PECTIN_SENDER_CHAINS": String = "none" like "1=https://rpc.example.org",
     /// Transactions that a managed account may have in the pool.
     "Sender" sender_pool_slots "sender-pool-slots" "PECTIN_SENDER_POOL_SLOTS": usize = "100",
     /// Transactions in flight per managed account.
@@ -223,15 +223,15 @@ options! {
     /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.
     "Sender" sender_cancel_after_ms "sender-cancel-after-ms" "PECTIN_SENDER_CANCEL_AFTER_MS": u64 = "0",
     /// A directory of encrypted keys, one password for all; `pectin account` makes them.
-    "Sender" sender_keystore "sender-keystore" "PECTIN_SENDER_KEYSTORE": PathBuf = "keystore in the data directory",
+    "Sender" sender_keystore "sender-keystore" "PECTIN_SENDER_KEYSTORE": PathBuf = "keystore in the data directory" like "keys",
     /// A file with the password of the keystores; without it the password is asked for on the terminal.
-    "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "none",
+    "Sender" sender_password_file "sender-password-file" "PECTIN_SENDER_PASSWORD_FILE": PathBuf = "asked for on the terminal" like "password.txt",
     /// A remote signer that speaks the HTTP interface of web3signer.
-    "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "",
+    "Sender" sender_web3signer "sender-web3signer" "PECTIN_SENDER_WEB3SIGNER": String = "none" like "http://127.0.0.1:9000",
     /// Certificates (PEM) that are believed besides the usual ones, by webhooks and for the remote signer.
-    "Sender" sender_ca_file "sender-ca-file" "PECTIN_SENDER_CA_FILE": PathBuf = "none",
+    "Sender" sender_ca_file "sender-ca-file" "PECTIN_SENDER_CA_FILE": PathBuf = "none" like "ca.pem",
     /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
-    "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "",
+    "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "none" like "127.0.0.0/8",
     /// Hours that a request is kept after its end.
     "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
 

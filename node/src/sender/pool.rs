@@ -37,7 +37,7 @@ impl Pool {
         Self { chain_id, feed, api, gateway, slots, news }
     }
 
-    fn error(&self, why: impl ToString) -> TargetError {
+    fn error(&self, why: &impl ToString) -> TargetError {
         TargetError { chain_id: self.chain_id, why: why.to_string() }
     }
 
@@ -49,9 +49,9 @@ impl Pool {
     }
 
     async fn quote_now(&self) -> Result<Quote, TargetError> {
-        let base: U128 = self.ask("eth_baseFee", json!([])).await.map_err(|why| self.error(why))?;
+        let base: U128 = self.ask("eth_baseFee", json!([])).await.map_err(|why| self.error(&why))?;
         let tip: U128 =
-            self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(why))?;
+            self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(&why))?;
         Ok(Quote { base_fee_per_gas: base.to(), priority_fee_per_gas: tip.to() })
     }
 
@@ -59,8 +59,8 @@ impl Pool {
         let snapshot = self.feed.snapshot();
         let (latest, finalized) = (snapshot.latest(), snapshot.tags.finalized);
         let final_block = snapshot.by_number(finalized.number).filter(|block| block.id() == finalized);
-        let final_block = final_block.ok_or_else(|| self.error("the final state is not in memory"))?;
-        let read = |block: &RecentBlock| block.state.account(account).map_err(|why| self.error(why));
+        let final_block = final_block.ok_or_else(|| self.error(&"the final state is not in memory"))?;
+        let read = |block: &RecentBlock| block.state.account(account).map_err(|why| self.error(&why));
         let (now, then) = (read(latest)?.unwrap_or_default(), read(final_block)?.unwrap_or_default());
         Ok(View {
             latest: head(latest.id()),
@@ -122,7 +122,7 @@ impl Pool {
     /// A final block that is not in memory any more.
     async fn archived(&self, number: u64, whole: bool) -> Result<Option<Value>, TargetError> {
         let params = json!([format!("{number:#x}"), whole]);
-        self.ask("eth_getBlockByNumber", params).await.map_err(|why| self.error(why))
+        self.ask("eth_getBlockByNumber", params).await.map_err(|why| self.error(&why))
     }
 
     async fn identify_now(&self, account: Address, nonce: Nonce) -> Result<Option<B256>, TargetError> {

@@ -119,6 +119,7 @@ fn can_step_aside() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::task::Poll;
 
     #[tokio::test]
     async fn a_share_is_used_up_by_work_and_comes_back_with_time() {
@@ -139,7 +140,8 @@ mod tests {
         let all = turns.eager.available_permits();
         let taken = turns.eager.acquire_many(all as u32).await.unwrap();
         let mut waits = pin!(eager.work(1, async { 1 }));
-        poll_fn(|context| std::task::Poll::Ready(assert!(waits.as_mut().poll(context).is_pending()))).await;
+        let is_pending = poll_fn(|context| Poll::Ready(waits.as_mut().poll(context).is_pending())).await;
+        assert!(is_pending);
         assert_eq!(modest.work(1, async { 2 }).await, 2);
         drop(taken);
         assert_eq!(waits.await, 1);

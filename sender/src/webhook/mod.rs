@@ -163,7 +163,7 @@ impl Deliverer {
             let pause_ms = match deliveries_of(&*self.store, account).await {
                 Ok(found) => {
                     let pause_ms = found.len() / ROWS_PER_PAUSE_MS;
-                    self.take(found);
+                    self.take(&found);
                     pause_ms as u64
                 }
                 Err(why) => {
@@ -177,8 +177,8 @@ impl Deliverer {
     }
 
     /// Takes the first delivery of each lane.
-    fn take(&mut self, found: Vec<Delivery>) {
-        for head in due(&found, Time::MAX) {
+    fn take(&mut self, found: &[Delivery]) {
+        for head in due(found, Time::MAX) {
             self.queues.entry(head.endpoint.clone()).or_default().offer(head.clone());
         }
     }

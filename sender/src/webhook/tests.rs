@@ -19,13 +19,19 @@ use tokio::{sync::Notify, time::Instant};
 const ACCOUNT: AccountId = AccountId { chain_id: 1337, address: Address::repeat_byte(7) };
 const LONG_MS: u64 = 1_000 * LEASE_MS;
 
+/// A request: when, to which URL, and what it said.
+type Got = (Time, String, HeaderMap, Bytes);
+
+/// Which status a URL answers with; none answers never.
+type Answer = Box<dyn Fn(&str) -> Option<u16> + Send + Sync>;
+
 /// An endpoint's inbox: every request in order, with its time, and what it answers.
 struct Inbox {
     clock: Clock,
-    got: Mutex<Vec<(Time, String, HeaderMap, Bytes)>>,
+    got: Mutex<Vec<Got>>,
     changed: Notify,
     /// The answer for a URL; none answers never.
-    answer: Box<dyn Fn(&str) -> Option<u16> + Send + Sync>,
+    answer: Answer,
 }
 
 impl Inbox {
@@ -130,13 +136,13 @@ impl World {
         self.duties.send(Duty::News(ACCOUNT)).unwrap();
     }
 
-    fn rows(&self, prefix: String) -> usize {
-        self.store.rows(&prefix, None, 1000).len()
+    fn rows(&self, prefix: &str) -> usize {
+        self.store.rows(prefix, None, 1000).len()
     }
 
     /// Lets the deliverer finish what it can do now.
     async fn until_rows(&self, left: usize) {
-        while self.rows(key::deliveries(ACCOUNT)) != left {
+        while self.rows(&key::deliveries(ACCOUNT)) != left {
             tokio::task::yield_now().await;
         }
     }
@@ -204,7 +210,7 @@ async fn what_nobody_takes_is_tried_longer_and_longer_and_then_kept() {
         let expected = PAUSE_MS << index;
         assert!((expected..expected + 100).contains(&pause), "{index}: {pause}");
     }
-    assert_eq!(world.rows(key::dead_letters(ACCOUNT)), 2);
+    assert_eq!(world.rows(&key::dead_letters(ACCOUNT)), 2);
     // Replayed, it is tried again at once.
     let (_, row) = world.store.rows(&key::dead_letters(ACCOUNT), None, 1).remove(0);
     let dead = serde_json::from_slice::<Delivery>(&row).unwrap();
@@ -258,7 +264,7 @@ async fn who_lost_the_account_records_nothing_and_the_next_owner_goes_on() {
     behind.happened("one", 1, EventKind::Accepted);
     behind.inbox.until(|inbox| inbox.of("https://a.example/").len() == 1).await;
     tokio::task::yield_now().await;
-    assert_eq!(behind.rows(key::deliveries(ACCOUNT)), 1, "the old epoch may not write");
+    assert_eq!(behind.rows(&key::deliveries(ACCOUNT)), 1, "the old epoch may not write");
     behind.duties.send(Duty::Taken(ACCOUNT, epoch)).unwrap();
     behind.until_rows(0).await;
     let ids = behind.inbox.of("https://a.example/");

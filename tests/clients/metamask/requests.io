@@ -47,11 +47,9 @@
 >> {"id":3894718506,"jsonrpc":"2.0","method":"eth_call","params":[{"from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","value":"0xde0b6b3a7640000"},"latest"]}
 << {"jsonrpc":"2.0","id":3894718506,"result":"0x"}
 
-# More than the account has, and a method of other nodes: errors that it understands.
+# More than the account has: an error that it understands.
 >> {"id":3894718507,"jsonrpc":"2.0","method":"eth_estimateGas","params":[{"from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","value":"0x21e19e0c9bab2400001"}]}
 << {"jsonrpc":"2.0","id":3894718507,"error":{"code":-32000,"message":"*"}}
->> {"id":3894718508,"jsonrpc":"2.0","method":"eth_sendTransaction","params":[{"from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8"}]}
-<< {"jsonrpc":"2.0","id":3894718508,"error":{"code":-32601,"message":"the method eth_sendTransaction does not exist/is not available"}}
 
 # It is signed and sent.
 >> {"id":3894718509,"jsonrpc":"2.0","method":"eth_blockNumber","params":[]}

@@ -16,14 +16,14 @@ pub(super) fn run(bytes: &[u8]) {
         Ok(tx) => {
             assert_eq!(tx.signed().inner().encoded_2718(), bytes, "another encoding of a transaction");
             assert_eq!((tx.encoded(), tx.hash()), (&bytes, keccak256(&bytes)));
-            insert(config, tx);
+            insert(config, &tx);
         }
         Err(why) => assert!(!why.to_string().is_empty()),
     }
 }
 
 /// It enters a pool, or there is a reason; and it enters once.
-fn insert(config: Config, tx: Transaction) {
+fn insert(config: Config, tx: &Transaction) {
     let mut pool = Pool::new(config, HEAD);
     let account = Account { nonce: tx.nonce(), balance: U256::MAX >> 1, code: Code::None };
     match pool.insert(tx.clone(), account, Time::ZERO) {

@@ -28,6 +28,7 @@ impl Wallet {
         Self { client, _pectin: pectin }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         call(&mut self.client, method, &params)
     }

@@ -34,7 +34,7 @@ struct World {
 
 impl World {
     async fn new(accounts: u8) -> Self {
-        let keys = (1..=accounts).map(|byte| B256::repeat_byte(byte));
+        let keys = (1..=accounts).map(B256::repeat_byte);
         let keys: Arc<dyn Keys> = Arc::new(LocalKeys::new(keys, true));
         let chain = Chain::new(CHAIN);
         for address in keys.addresses() {

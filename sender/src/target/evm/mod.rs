@@ -58,7 +58,7 @@ impl Evm {
             match provider.call("eth_chainId", json!([])).await {
                 Ok(answer) if read::quantity(&answer) == Some(u128::from(self.chain_id)) => {}
                 Ok(answer) => {
-                    return Err(self.error(format!("provider {} is of chain {answer}", provider.index)));
+                    return Err(self.error(&format!("provider {} is of chain {answer}", provider.index)));
                 }
                 Err(why) => {
                     tracing::warn!(chain = self.chain_id, provider = provider.index, %why, "Sender: provider")
@@ -68,7 +68,7 @@ impl Evm {
         Ok(())
     }
 
-    fn error(&self, why: impl ToString) -> TargetError {
+    fn error(&self, why: &impl ToString) -> TargetError {
         TargetError { chain_id: self.chain_id, why: why.to_string() }
     }
 
@@ -91,7 +91,7 @@ impl Evm {
     }
 
     fn told<T>(&self, answer: Result<T, Failed>) -> Result<T, TargetError> {
-        answer.map_err(|why| self.error(why))
+        answer.map_err(|why| self.error(&why))
     }
 
     async fn simulate_now(&self, from: Address, intent: &Intent) -> Simulation {

@@ -72,10 +72,12 @@ async fn read_body(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<Vec<u8
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is nearly always made on the spot")]
 fn result(value: Value) -> Option<(u16, Value)> {
     Some((200, json!({ "jsonrpc": "2.0", "id": 1, "result": value })))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is nearly always made on the spot")]
 fn refusal(code: i64, message: &str, data: Value) -> Option<(u16, Value)> {
     Some((
         200,

@@ -34,6 +34,7 @@ impl Network {
         Self { pectin, url }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     fn call(&self, method: &str, params: Value) -> Result<Value, String> {
         tests::process::call(&mut Client::connect(&self.url).unwrap(), method, &params)
     }
