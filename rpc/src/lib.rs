@@ -76,7 +76,7 @@ pub use insight::{CoreUse, Insight, Sizes, SlotCores};
 pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
-pub use server::{Body, Routes, Server, is_operator, nothing_else, text};
+pub use server::{Body, Routes, Server, discard, is_operator, nothing_else, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
 pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};
 pub use stats::{Buckets, Histogram, MethodStats, SECONDS, Stats};

@@ -29,7 +29,7 @@ use futures_util::FutureExt;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{
     Method, Request, Response, StatusCode,
-    body::Incoming,
+    body::{Body as _, Incoming},
     header::{self, HeaderName, HeaderValue},
 };
 use problem::Problem;
@@ -145,6 +145,10 @@ impl Rest {
             return Err(Problem::media_type());
         }
         let limits = &self.config.limits;
+        if body.size_hint().lower() > limits.body_bytes_max as u64 {
+            rpc::discard(body, limits).await;
+            return Err(Problem::body_too_large(limits.body_bytes_max));
+        }
         let body = Limited::new(body, limits.body_bytes_max).collect();
         let body = match tokio::time::timeout(limits.idle_timeout, body).await {
             Ok(Ok(body)) => body.to_bytes(),

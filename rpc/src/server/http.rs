@@ -5,7 +5,7 @@ use super::{
     batch::{Plain, Requests, write},
     websocket,
 };
-use crate::{Error, api::Caller, error};
+use crate::{Error, Limits, api::Caller, error};
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::UnsyncBoxBody};
@@ -154,6 +154,22 @@ fn too_large(bytes_max: usize) -> Response<Body> {
     refused(StatusCode::PAYLOAD_TOO_LARGE, Error::new(error::INVALID_REQUEST, why))
 }
 
+/// Reads away what is left of a body that is refused, within limits. A client that is still writing when the connection
+/// is closed would see that, and not why.
+pub async fn discard(mut body: Incoming, limits: &Limits) {
+    let bytes_max = limits.body_bytes_max.saturating_mul(4);
+    let read = async {
+        let mut bytes = 0;
+        while bytes <= bytes_max
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    // Whoever is too slow does not learn it.
+    let _ = tokio::time::timeout(limits.idle_timeout, read).await;
+}
+
 async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared>) -> Response<Body> {
     if !is_json(&request) {
         let why = "invalid content type, only application/json is supported\n";
@@ -161,8 +177,10 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
     }
     let limits = &shared.api.config.limits;
     let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
-    // Nobody waits for what would be refused when it is there.
+    // What would be refused when it is there is not kept.
     if request.body().size_hint().lower() > limits.body_bytes_max as u64 {
+        visit.place.wait();
+        discard(request.into_body(), limits).await;
         return too_large(limits.body_bytes_max);
     }
     let body = Limited::new(request.into_body(), limits.body_bytes_max).collect();

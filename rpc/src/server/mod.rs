@@ -24,7 +24,7 @@ mod telling;
 mod websocket;
 
 pub use access::is_operator;
-pub use http::{Body, Routes, nothing_else, text};
+pub use http::{Body, Routes, discard, nothing_else, text};
 
 use crate::api::Api;
 use held::Answers;

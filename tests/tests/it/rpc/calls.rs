@@ -33,8 +33,7 @@ fn calls_see_what_is_pretended() {
 
 #[test]
 fn failed_calls_say_why() {
-    let limits =
-        Limits { call_timeout: Duration::from_millis(50), call_gas_max: 1 << 40, ..Limits::default() };
+    let limits = Limits { call_timeout: Duration::from_secs(1), call_gas_max: 1 << 40, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
     let error = world.error("eth_call", json!([{ "to": REVERTER }]));
     assert_eq!(error, json!({ "code": 3, "message": "execution reverted", "data": "0x" }));

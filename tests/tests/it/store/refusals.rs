@@ -100,15 +100,15 @@ fn other_formats_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pectin.redb");
     drop(Store::open(&path, options(), &genesis()).unwrap());
-    with_schema(&path, 2);
+    with_schema(&path, 3);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by a newer Pectin: its format is 2, this one knows up to 1"
+        "FILE was written by a newer Pectin: its format is 3, this one knows up to 2"
     );
-    with_schema(&path, 0);
+    with_schema(&path, 1);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by an older Pectin (format 0), which this one cannot take over"
+        "FILE was written by an older Pectin (format 1), which this one cannot take over"
     );
 }
 
