@@ -8,7 +8,7 @@ use crate::{
     store::{LEASE_MS, Outcome},
 };
 use futures_util::{FutureExt, StreamExt};
-use std::{sync::atomic::Ordering, time::Duration};
+use std::time::Duration;
 use types::Time;
 
 /// Passes in a row: what one commit allows, the next pass does.
@@ -209,9 +209,7 @@ impl Worker {
         match message {
             Message::Wake => owned.sweep_at = now,
             Message::Admit(request) => {
-                let _ = self.gauge.fresh.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |fresh| {
-                    Some(fresh.saturating_sub(1))
-                });
+                self.gauge.admitted();
                 owned.account.admit(*request);
             }
             Message::Operation(operation) => {

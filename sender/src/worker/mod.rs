@@ -74,6 +74,13 @@ pub(crate) struct Gauge {
     pub funded: AtomicU64,
 }
 
+impl Gauge {
+    /// A request that was on its way has arrived. It was counted before it was sent.
+    fn admitted(&self) {
+        self.fresh.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Handle {
     /// Requests that wait or are in flight.
     pub(crate) fn load(&self) -> usize {

@@ -105,10 +105,12 @@ impl Worker {
     /// Answers those who want something of an account that is not ours.
     fn refuse(&mut self, not_owned: &NotOwned) {
         while let Ok(message) = self.inbox.try_recv() {
-            if let Message::Operation(operation) = message {
-                operation(Err(not_owned.clone()))(false);
+            match message {
+                Message::Operation(operation) => operation(Err(not_owned.clone()))(false),
+                // It is durable; whoever owns the account finds it.
+                Message::Admit(_) => self.gauge.admitted(),
+                Message::Wake => {}
             }
-            // Requests are durable; whoever owns the account finds them.
         }
     }
 

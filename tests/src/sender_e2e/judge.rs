@@ -153,7 +153,7 @@ pub async fn run(options: Options) -> Result<Report, String> {
 
     let progress = Arc::new(Mutex::new(Progress::default()));
     let submitting = tokio::spawn(submit_all(front.clone(), options, progress.clone()));
-    let watching = tokio::spawn(watch_all(front.clone(), options.requests, progress.clone()));
+    let watching = tokio::spawn(watch_all(front.clone(), options.requests, has_ended, progress.clone()));
     let killed = kill_often(&mut node, &options, &progress).await?;
     submitting.await.map_err(|why| why.to_string())??;
     let ended = watching.await.map_err(|why| why.to_string())??;
@@ -211,10 +211,11 @@ async fn submit_all(front: Front, options: Options, progress: Arc<Mutex<Progress
     Ok(())
 }
 
-/// Looks after all requests until they have ended, or the time is over. What was seen last of each.
+/// Looks after all requests until they are where they shall be, or the time is over. What was seen last of each.
 pub(super) async fn watch_all(
     front: Front,
     requests: usize,
+    is_there: fn(&Value) -> bool,
     progress: Arc<Mutex<impl Counts>>,
 ) -> Result<BTreeMap<usize, Value>, String> {
     let begun = Instant::now();
@@ -227,7 +228,7 @@ pub(super) async fn watch_all(
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
-            if !request["completedAt"].is_null() {
+            if is_there(&request) {
                 open.remove(&index);
             }
             seen.insert(index, request);
@@ -235,6 +236,11 @@ pub(super) async fn watch_all(
         }
     }
     Ok(seen)
+}
+
+/// Whether a request is in a terminal state.
+fn has_ended(request: &Value) -> bool {
+    !request["completedAt"].is_null()
 }
 
 /// Whoever wants to know how many have ended.
@@ -315,7 +321,7 @@ fn count(
         report.mined += usize::from(times > 0);
         report.duplicated += usize::from(times > 1);
         let request = ended.get(&index).cloned().unwrap_or_default();
-        let terminal = !request["completedAt"].is_null();
+        let terminal = has_ended(&request);
         report.terminal += usize::from(terminal);
         let confirmed = request["state"].get("confirmed").is_some() || request["status"] == "confirmed";
         report.lost += usize::from(!terminal || !confirmed || times == 0);

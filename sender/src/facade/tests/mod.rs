@@ -4,6 +4,7 @@ mod accounts;
 mod chain;
 mod groups;
 mod requests;
+mod shared;
 
 use super::{From, NewGroup, Sender, Settings, Submission, Transaction};
 use crate::{

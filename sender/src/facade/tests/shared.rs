@@ -1,0 +1,81 @@
+//! Two processes over one store: one of them runs the account, the other accepts, orders, and takes over.
+
+use super::{World, receiver};
+use crate::{
+    clock::wall_clock,
+    facade::{Done, Error, Kind},
+    model::{
+        Commit, Fence,
+        commit::{Key, Value},
+    },
+    store::{Acquired, Memory, Outcome, Pending, Store},
+};
+use std::{sync::Arc, time::Duration};
+
+/// Rows in memory that say that others may write them too, as Redis does.
+struct SharedRows(Memory);
+
+impl Store for SharedRows {
+    fn commit(&self, commit: Commit) -> Pending<'_, Outcome> {
+        self.0.commit(commit)
+    }
+
+    fn get(&self, keys: Vec<Key>) -> Pending<'_, Vec<Option<Value>>> {
+        self.0.get(keys)
+    }
+
+    fn scan(&self, prefix: Key, after: Option<Key>, limit: usize) -> Pending<'_, Vec<(Key, Value)>> {
+        self.0.scan(prefix, after, limit)
+    }
+
+    fn acquire(&self, lease: String, holder: String, ttl_ms: u64, force: bool) -> Pending<'_, Acquired> {
+        self.0.acquire(lease, holder, ttl_ms, force)
+    }
+
+    fn renew(&self, fence: Fence, ttl_ms: u64) -> Pending<'_, bool> {
+        self.0.renew(fence, ttl_ms)
+    }
+
+    fn release(&self, fence: Fence) -> Pending<'_, bool> {
+        self.0.release(fence)
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
+    let first = World::new(1).await;
+    first.sender.shutdown().await;
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let mut owner = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
+    let mut other = World::on(first.chain.clone(), rows, first.keys.clone()).await;
+    let account = owner.account(0);
+    owner.send("a", account, 1).await;
+    owner.confirmed("a").await;
+
+    // What the other accepts the owner sends; what it is asked to do it leaves for the owner.
+    other.send("b", account, 1).await;
+    other.confirmed("b").await;
+    assert_eq!(other.sender.pause(account).await.unwrap(), Done::Ordered);
+    while !owner.sender.health(account).await.unwrap().paused {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(other.sender.health(account).await.unwrap().paused, "the rows say it to everybody");
+    let refused = other.sender.reserve_nonce(account, 1_000).await.unwrap_err();
+    assert!(matches!(refused, Error::NotOwner { .. }), "{refused}");
+    assert_eq!((refused.kind(), refused.should_retry()), (Kind::Unavailable, true));
+    other.send("c", account, 1).await;
+
+    // The owner goes, the other takes over and does what is left.
+    owner.sender.shutdown().await;
+    while other.sender.resume(account).await.unwrap() == Done::Ordered {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    other.confirmed("c").await;
+    for key in ["a", "b", "c"] {
+        assert_eq!(other.chain.received(receiver(key)), 1);
+    }
+}
