@@ -106,7 +106,6 @@ judge sender-store -- bench
 judge abuse -- --bodies "${PECTIN_ABUSE_BODIES:-1000000}"
 judge sender-e2e -- --target pectin
 judge sender-e2e -- --target anvil
-judge sender-e2e -- --measure
 
 say "done"
 echo "$passed, 0 failed, $skipped skipped"
