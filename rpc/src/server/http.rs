@@ -14,7 +14,7 @@ use hyper::{
     body::{Body as _, Incoming},
     header::{self, HeaderValue},
 };
-use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 
 /// The body of an answer.
@@ -154,14 +154,17 @@ fn too_large(bytes_max: usize) -> Response<Body> {
     refused(StatusCode::PAYLOAD_TOO_LARGE, Error::new(error::INVALID_REQUEST, why))
 }
 
+/// A client that sends nothing for so long is not writing any more.
+const SILENCE: Duration = Duration::from_millis(500);
+
 /// Reads away what is left of a body that is refused, within limits. A client that is still writing when the connection
-/// is closed would see that, and not why.
+/// is closed would see that, and not why. One that has only promised to send something is not waited for.
 pub async fn discard(mut body: Incoming, limits: &Limits) {
     let bytes_max = limits.body_bytes_max.saturating_mul(4);
     let read = async {
         let mut bytes = 0;
         while bytes <= bytes_max
-            && let Some(Ok(frame)) = body.frame().await
+            && let Ok(Some(Ok(frame))) = tokio::time::timeout(SILENCE, body.frame()).await
         {
             bytes += frame.data_ref().map_or(0, Bytes::len);
         }
