@@ -12,6 +12,15 @@ use std::{
 /// The path on which the accounts are derived.
 const PATH: &str = "m/44'/60'/0'/0/i";
 
+/// The operator's token, or the file that it stands in.
+#[derive(Clone, Debug)]
+pub enum Token {
+    /// It is in memory alone.
+    Is(String),
+    /// It stands in a file.
+    In(PathBuf),
+}
+
 /// Everything that is said.
 #[derive(Clone, Debug)]
 pub struct Banner {
@@ -25,6 +34,8 @@ pub struct Banner {
     pub slot_ms: u64,
     /// Where data is kept, if it is.
     pub data_dir: Option<PathBuf>,
+    /// What the operator's orders need.
+    pub token: Token,
     /// The accounts that own something.
     pub accounts: Vec<DevAccount>,
     /// What each of them owns, in wei.
@@ -47,10 +58,16 @@ impl Banner {
     /// The same for programs.
     pub fn as_json(&self) -> Value {
         let account = |account: &DevAccount| json!({ "address": account.address, "privateKey": hex::encode_prefixed(account.key) });
+        let (token, token_file) = match &self.token {
+            Token::Is(token) => (Some(token), None),
+            Token::In(path) => (None, Some(path)),
+        };
         json!({
             "rpcUrl": format!("http://{}", self.http),
             "wsUrl": format!("ws://{}", self.http),
             "chainId": self.chain_id,
+            "token": token,
+            "tokenFile": token_file,
             "slotMs": self.slot_ms,
             "balanceWei": self.balance_wei.to_string(),
             "mnemonic": self.mnemonic,
@@ -72,6 +89,10 @@ impl fmt::Display for Banner {
         match &self.data_dir {
             Some(path) => writeln!(f, "  Data       {}", path.display())?,
             None => writeln!(f, "  Data       in memory, gone with the process; --data-dir keeps it")?,
+        }
+        match &self.token {
+            Token::Is(token) => writeln!(f, "  Operator   token {token}")?,
+            Token::In(path) => writeln!(f, "  Operator   token in {}", path.display())?,
         }
         let mut table = String::new();
         for (index, account) in self.accounts.iter().enumerate() {

@@ -24,7 +24,7 @@ const BLOCKS_MAX: usize = 4_096;
 pub struct Pooled {
     /// The transaction.
     pub tx: Transaction,
-    /// When it was accepted, or came back from a released block.
+    /// When it was accepted. That it came back from a released block since does not make it younger.
     pub since: Time,
     /// How many blocks were abandoned with it.
     pub attempts: u32,
@@ -152,12 +152,12 @@ impl PoolIndex {
                 let ended = (reason, now);
                 self.ended.lock().put(hash, ended);
             }
-            self.note_transaction(event, now);
+            self.note_transaction(event);
             self.note_block(event, now);
         }
     }
 
-    fn note_transaction(&self, event: &Event, now: Time) {
+    fn note_transaction(&self, event: &Event) {
         let update = |hash: &B256, change: &dyn Fn(&mut Pooled)| {
             if let Some(pooled) = self.part(hash).write().get_mut(hash) {
                 change(pooled);
@@ -172,10 +172,7 @@ impl PoolIndex {
             Event::Added { hash, pending, .. } => update(hash, &|pooled| pooled.pending = *pending),
             Event::Promoted { hash, .. } => update(hash, &|pooled| pooled.pending = true),
             Event::Demoted { hash, .. } => update(hash, &|pooled| pooled.pending = false),
-            Event::Returned { hash, attempts, .. } => update(hash, &|pooled| {
-                pooled.attempts = *attempts;
-                pooled.since = now;
-            }),
+            Event::Returned { hash, attempts, .. } => update(hash, &|pooled| pooled.attempts = *attempts),
             _ => {}
         }
     }
@@ -245,7 +242,7 @@ mod tests {
         assert!(index.get(&second.hash()).unwrap().pending);
         index.note(&[Event::Returned { hash: second.hash(), sender, attempts: 2 }], at(3));
         let pooled = index.get(&second.hash()).unwrap();
-        assert_eq!((pooled.attempts, pooled.since), (2, at(3)));
+        assert_eq!((pooled.attempts, pooled.since), (2, at(1)));
         let block = BlockId::new(1, B256::repeat_byte(7));
         index.note(
             &[Event::Final { hash: first.hash(), block }, Event::Evicted { hash: second.hash(), sender }],

@@ -47,8 +47,6 @@ pub(crate) struct Step<'t> {
     pub(crate) position: Position,
     pub(crate) options: &'t Options,
     pub(crate) arrivals: Moves<'t>,
-    /// Transactions that became final although they were final before. There must never be one.
-    pub(crate) repeated: u64,
 }
 
 impl Step<'_> {

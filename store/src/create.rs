@@ -61,10 +61,11 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
         finalized: id,
         newest: id,
         folded: number,
+        repeated: 0,
     };
     let none = Arrivals::default();
     let (tables, arrivals) = (Tables::new(&transaction), none.moves());
-    let mut step = Step { tables, position, options, arrivals, repeated: 0 };
+    let mut step = Step { tables, position, options, arrivals };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     let body = body::encode(&jam::Signature::default(), &[]);

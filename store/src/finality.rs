@@ -85,7 +85,7 @@ impl Step<'_> {
         };
         for (at, hash) in (0..).zip(&index.transactions) {
             let before = self.tables.places()?.insert(hash, (number, at))?.is_some();
-            self.repeated += u64::from(before);
+            self.position.repeated += u64::from(before);
             self.take_out(&B256::new(*hash))?;
         }
         for key in &index.addresses {

@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     writer: Mutex<Writer>,
     /// The table of values as it is now.
     slot: RwLock<Arc<Slot>>,
+    /// What the position says of repeated transactions, for those who do not wait for a commit.
     repeated: AtomicU64,
 }
 
@@ -56,7 +57,7 @@ pub struct Stats {
     pub syncs: u64,
     /// The length of the file; zero in memory.
     pub bytes: u64,
-    /// Transactions that became final although they were final before. There must never be one.
+    /// Transactions that became final although they were final before, ever. There must never be one.
     pub repeated: u64,
 }
 
@@ -102,7 +103,7 @@ impl Store {
 
     fn of(engine: Engine, options: Options, position: Position, arrivals: Arrivals, slot: Slot) -> Self {
         let writer = Mutex::new(Writer { position, arrivals, uncertain: None });
-        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(0));
+        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(position.repeated));
         Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
     }
 
@@ -147,22 +148,25 @@ impl Store {
             position: writer.position,
             options: &self.0.options,
             arrivals: writer.arrivals.moves(),
-            repeated: 0,
         };
         step.position.step += 1;
         for entry in &batch.entries {
             step.apply(entry)?;
         }
-        let repeated = step.repeated;
         let done = step.finish()?;
         transaction.commit()?;
-        self.0.repeated.fetch_add(repeated, Ordering::Relaxed);
         Ok(done)
+    }
+
+    /// The file is here now.
+    fn stand(&self, writer: &mut Writer, position: Position) {
+        writer.position = position;
+        self.0.repeated.store(position.repeated, Ordering::Relaxed);
     }
 
     fn took(&self, writer: &mut Writer, position: Position) -> Committed {
         let moved = writer.position.folded != position.folded;
-        writer.position = position;
+        self.stand(writer, position);
         // What is durable is durable; a table that cannot be read says so when it is read.
         let _ = self.0.refresh(position.folded);
         self.committed(&writer.position, moved)
@@ -179,7 +183,8 @@ impl Store {
             return Err(self.uncertain(error.to_string()));
         };
         let written = position.step > writer.position.step;
-        (writer.position, writer.arrivals) = (position, arrivals);
+        self.stand(writer, position);
+        writer.arrivals = arrivals;
         self.0.refresh(position.folded)?;
         Ok(written)
     }
@@ -191,7 +196,8 @@ impl Store {
         if written && step != batch.id {
             return Err(self.uncertain("it was, and this is another one".into()));
         }
-        (writer.position, writer.arrivals) = (position, arrivals);
+        self.stand(writer, position);
+        writer.arrivals = arrivals;
         writer.uncertain = None;
         self.0.refresh(position.folded)?;
         Ok(written)

@@ -74,14 +74,16 @@ pub(crate) struct Position {
     pub(crate) newest: BlockId,
     /// The block whose state the table of values holds.
     pub(crate) folded: u64,
+    /// Counts transactions that became final although they were final before. There must never be one.
+    pub(crate) repeated: u64,
 }
 
 impl Position {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        let numbers =
-            [self.step, self.arrivals, self.ended, self.records, self.build, self.genesis, self.folded];
-        numbers.iter().for_each(|number| number.encode_to(&mut out));
+        let counts = [self.step, self.arrivals, self.ended, self.records, self.build, self.repeated];
+        let numbers = counts.into_iter().chain([self.genesis, self.folded]);
+        numbers.for_each(|number| number.encode_to(&mut out));
         put_id(self.finalized, &mut out);
         put_id(self.newest, &mut out);
         sealed(out)
@@ -91,14 +93,14 @@ impl Position {
         whole(unsealed(bytes)?, |input| {
             let mut next = || u64::decode_from(input);
             let (step, arrivals, ended, records) = (next()?, next()?, next()?, next()?);
-            let (build, genesis, folded) = (next()?, next()?, next()?);
+            let (build, repeated, genesis, folded) = (next()?, next()?, next()?, next()?);
             let (finalized, newest) = (take_id(input)?, take_id(input)?);
             let ordered =
                 genesis <= folded && folded <= finalized.number && finalized.number <= newest.number;
             if !ordered {
                 return Err(inconsistent(input, "final, folded and newest block are out of order"));
             }
-            Ok(Self { step, arrivals, ended, records, build, genesis, finalized, newest, folded })
+            Ok(Self { step, arrivals, ended, records, build, genesis, finalized, newest, folded, repeated })
         })
     }
 }

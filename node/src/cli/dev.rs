@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     accounts,
-    banner::Banner,
+    banner::{Banner, Token},
     data,
     runtime::{DevMethods, Faucet},
     wallet::Wallet,
@@ -79,6 +79,8 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
     let dev = Some(DevMethods { faucet: faucet.map(Faucet::new) });
     let data_dir_given = data_dir.clone();
     let dev_keys = funded.iter().map(|account| account.key).collect();
+    let token_file = setup::token_path(&options, data_dir.as_deref());
+    let token = if token_file.is_none() { Some(setup::fresh_token()?) } else { None };
     let setup = Setup {
         spec,
         genesis,
@@ -89,6 +91,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         is_dev: true,
         dev,
         dev_keys,
+        token: token.clone(),
         devnet: Some(devnet.clone()),
     };
     let node = Box::pin(setup.start()).await?;
@@ -98,6 +101,7 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
         network: (params.validators, params.cores),
         slot_ms,
         data_dir: data_dir_given,
+        token: token_file.map_or_else(|| Token::Is(token.unwrap_or_default()), Token::In),
         accounts: funded,
         balance_wei: service::genesis::DEV_BALANCE_WEI,
         mnemonic: flags.mnemonic,

@@ -24,13 +24,20 @@ pub(super) fn sender(
     if options.sender == Some(false) {
         return Ok(None);
     }
+    let stored = keystores(options, data_dir)?;
+    let web3signer = web3signer(options)?;
+    let chains = chains(options.sender_chains.as_deref().unwrap_or_default())?;
+    // Pages of any origin may ask a development network, so it signs for everybody only what is worth nothing: with keys
+    // that everybody knows, for no chain but its own.
+    let open = is_dev && stored.is_none() && web3signer.is_none() && chains.is_empty();
+    let known: Arc<dyn Keys> = Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev));
     Ok(Some(SenderConfig {
         place: place(options, data_dir),
-        keys: keys(options, data_dir, dev_keys, is_dev)?,
-        web3signer: web3signer(options)?,
-        chains: chains(options.sender_chains.as_deref().unwrap_or_default())?,
+        keys: stored.into_iter().chain([known]).collect(),
+        web3signer,
+        chains,
         model: model(options),
-        open: is_dev,
+        open,
         webhooks: webhooks(options)?,
     }))
 }
@@ -46,29 +53,19 @@ fn place(options: &Options, data_dir: Option<&Path>) -> Place {
     }
 }
 
-/// The keystores, if there are some; on a development network also the keys that everybody knows, and more that live as
-/// long as the process.
-fn keys(
-    options: &Options,
-    data_dir: Option<&Path>,
-    dev_keys: &[B256],
-    is_dev: bool,
-) -> Result<Vec<Arc<dyn Keys>>, Failure> {
-    let mut keys: Vec<Arc<dyn Keys>> = vec![];
+/// The keystores, if there are some, or a password for those to come.
+fn keystores(options: &Options, data_dir: Option<&Path>) -> Result<Option<Arc<dyn Keys>>, Failure> {
     let in_data = data_dir.map(|directory| directory.join("keystore"));
-    if let Some(directory) = options.sender_keystore.clone().or(in_data) {
-        let stored = Keystores::list(&directory).map_err(account::failure)?.len();
-        let file = options.sender_password_file.as_deref();
-        if stored > 0 || file.is_some() {
-            let password =
-                prompt::password(file, "the password of the keystores (--sender-password-file)", false)?;
-            tracing::info!(keystores = stored, "Sender: opening keystores, about a second each");
-            let opened = Keystores::open(&directory, password, Cost::default()).map_err(account::failure)?;
-            keys.push(Arc::new(opened));
-        }
+    let Some(directory) = options.sender_keystore.clone().or(in_data) else { return Ok(None) };
+    let stored = Keystores::list(&directory).map_err(account::failure)?.len();
+    let file = options.sender_password_file.as_deref();
+    if stored == 0 && file.is_none() {
+        return Ok(None);
     }
-    keys.push(Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev)));
-    Ok(keys)
+    let password = prompt::password(file, "the password of the keystores (--sender-password-file)", false)?;
+    tracing::info!(keystores = stored, "Sender: opening keystores, about a second each");
+    let opened = Keystores::open(&directory, password, Cost::default()).map_err(account::failure)?;
+    Ok(Some(Arc::new(opened)))
 }
 
 /// Webhooks go to public addresses, and where the operator allows them to.
@@ -123,6 +120,28 @@ fn chains(text: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_development_network_signs_for_everybody_only_with_keys_that_everybody_knows() {
+        let open = |options: Options, is_dev| {
+            sender(&options, None, &[B256::with_last_byte(1)], is_dev).unwrap().unwrap().open
+        };
+        assert!(open(Options::default(), true));
+        assert!(!open(Options::default(), false));
+        let chains = Some("1=https://a.example".to_owned());
+        assert!(!open(Options { sender_chains: chains, ..Options::default() }, true));
+        let url = Some("http://127.0.0.1:9000".to_owned());
+        assert!(!open(Options { sender_web3signer: url, ..Options::default() }, true));
+        let directory = tempfile::tempdir().unwrap();
+        let password = directory.path().join("password");
+        std::fs::write(&password, "canary").unwrap();
+        let stored = Options {
+            sender_keystore: Some(directory.path().join("keystore")),
+            sender_password_file: Some(password),
+            ..Options::default()
+        };
+        assert!(!open(stored, true));
+    }
 
     #[test]
     fn chains_are_read() {

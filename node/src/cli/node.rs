@@ -54,6 +54,7 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
         is_dev: false,
         dev: None,
         dev_keys: vec![],
+        token: None,
         devnet: None,
     };
     setup::runtime()?.block_on(async {

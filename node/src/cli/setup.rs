@@ -47,6 +47,8 @@ pub(super) struct Setup {
     pub(super) devnet: Option<Arc<Devnet>>,
     /// Keys that everybody knows, of accounts that the sender runs too.
     pub(super) dev_keys: Vec<B256>,
+    /// The operator's token, if it stands in no file.
+    pub(super) token: Option<String>,
 }
 
 impl Setup {
@@ -267,8 +269,11 @@ impl Setup {
 
     /// The operator's token: from its file, or a fresh one that is written there.
     fn token(&self) -> Result<String, Failure> {
-        let in_data = self.data_dir.as_ref().map(|directory| directory.join(data::TOKEN));
-        let Some(path) = self.options.token_file.clone().or(in_data) else { return fresh_token() };
+        if let Some(token) = &self.token {
+            return Ok(token.clone());
+        }
+        let path = token_path(&self.options, self.data_dir.as_deref());
+        let Some(path) = path else { return fresh_token() };
         if path.exists() {
             return read_token(&path);
         }
@@ -289,6 +294,11 @@ pub(super) fn bundler_of(service: service::Config, params: jam::Params) -> Bundl
     Bundler::new(service, params, authorizer)
 }
 
+/// Where the operator's token stands, if it stands in a file.
+pub(super) fn token_path(options: &Options, data_dir: Option<&Path>) -> Option<PathBuf> {
+    options.token_file.clone().or_else(|| Some(data_dir?.join(data::TOKEN)))
+}
+
 /// Reads the operator's token from its file.
 pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
     let text = super::file::read(path, "the operator's token")?;
@@ -301,7 +311,7 @@ pub(super) fn read_token(path: &Path) -> Result<String, Failure> {
     }
 }
 
-fn fresh_token() -> Result<String, Failure> {
+pub(super) fn fresh_token() -> Result<String, Failure> {
     let mut bytes = [0; 24];
     getrandom::fill(&mut bytes).map_err(Failure::runtime)?;
     Ok(hex::encode(bytes))

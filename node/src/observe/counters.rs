@@ -1,7 +1,7 @@
 //! What is counted as it happens.
 
 use parking_lot::Mutex;
-use rpc::{Histogram, PoolIndex, SECONDS, Sizes};
+use rpc::{Histogram, PoolIndex, SECONDS, Sizes, Times};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -120,8 +120,10 @@ impl Counters {
         if let Some((_, reason)) = event.ended() {
             self.ended.count(end(&reason));
         }
-        let stage = |place: usize, block: &BlockId| {
-            if let Some(sealed) = index.times(&block.hash).sealed {
+        // The index hears of it afterwards: what it knows already was sent again, or came back after a fork.
+        let stage = |place: usize, block: &BlockId, reached: fn(&Times) -> Option<Time>| {
+            let times = index.times(&block.hash);
+            if let (Some(sealed), None) = (times.sealed, reached(&times)) {
                 self.stage_seconds[place].observe_duration(at.since(sealed));
             }
         };
@@ -137,10 +139,10 @@ impl Counters {
                     self.final_seconds.observe_duration(at.since(since));
                 }
             }
-            Event::Submitted { block, version: 1, .. } => stage(0, block),
-            Event::Guaranteed { block, .. } => stage(1, block),
-            Event::Accumulated { block } => stage(2, block),
-            Event::Finalized { block } => stage(3, block),
+            Event::Submitted { block, .. } => stage(0, block, |times| times.submitted),
+            Event::Guaranteed { block, .. } => stage(1, block, |times| times.guaranteed),
+            Event::Accumulated { block } => stage(2, block, |times| times.accumulated),
+            Event::Finalized { block } => stage(3, block, |times| times.finalized),
             Event::ServiceDiffers { .. } => self.alarms.count("service_differs"),
             Event::ServiceUnreadable { .. } => self.alarms.count("service_unreadable"),
             Event::ForeignHead { .. } => self.alarms.count("foreign_head"),
@@ -222,6 +224,21 @@ mod tests {
         assert_eq!((counters.queue.get("guaranteed"), counters.windows_missed()), (1, 1));
         assert_eq!((sum(&counters.queue), sum(&counters.alarms)), (2, 1));
         assert_eq!(counters.stage_seconds[1].buckets().sum, 5.0);
+    }
+
+    #[test]
+    fn only_the_first_time_of_a_step_is_measured() {
+        let (counters, index) = (Counters::default(), PoolIndex::default());
+        let (block, at) = (BlockId::new(1, B256::repeat_byte(1)), Time::from_millis);
+        index.note(&[Event::Sealed { block, transactions: 1 }], at(1_000));
+        for (version, now) in [(1, 2_000), (1, 9_000), (2, 20_000)] {
+            let event = Event::Submitted { block, version, core: 0 };
+            counters.note(at(now), &event, &index);
+            index.note(&[event], at(now));
+        }
+        assert_eq!(counters.queue.get("submitted"), 3);
+        let measured = counters.stage_seconds[0].buckets();
+        assert_eq!((measured.count, measured.sum), (1, 1.0));
     }
 
     #[test]

@@ -29,6 +29,16 @@ pub(crate) struct Methods {
 }
 
 impl Extension for Methods {
+    fn methods(&self) -> &'static [&'static str] {
+        &[
+            "eth_accounts",
+            "eth_sendTransaction",
+            "eth_signTransaction",
+            "personal_sign",
+            "eth_signTypedData_v4",
+        ]
+    }
+
     fn call<'a>(
         &'a self,
         method: &'a str,

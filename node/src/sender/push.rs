@@ -44,6 +44,10 @@ impl Wanted {
 }
 
 impl Extension for Push {
+    fn methods(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn call<'a>(
         &'a self,
         method: &'a str,

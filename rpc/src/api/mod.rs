@@ -63,6 +63,9 @@ pub type Notices = BoxStream<'static, Json>;
 
 /// Another crate's methods, asked for names that are not known here.
 pub trait Extension: Send + Sync + 'static {
+    /// The methods that there are, under whose names calls are counted.
+    fn methods(&self) -> &'static [&'static str];
+
     /// Calls a method; `None` if there is no such method.
     fn call<'a>(
         &'a self,
@@ -137,7 +140,8 @@ impl Api {
             txpool::METHODS,
         ];
         let methods = tables.into_iter().flatten().copied().collect::<HashMap<_, _>>();
-        let stats = Stats::new(methods.keys().copied());
+        let added = extensions.iter().flat_map(|extension| extension.methods()).copied();
+        let stats = Stats::new(methods.keys().copied().chain(added));
         let hub = Hub::start(&feed, archive.clone(), pool.clone());
         let gate = Gate::new(&config.limits);
         let filters = Filters::new(&config.limits);

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | `builder_peers` | all | how many guarantors of each core are connected |
 //! | `builder_backup DIRECTORY` | operator | copies the data while the node runs |
-//! | `builder_bundleFile NUMBER NAME OFFSET` | operator | a block's bundle, made again, a part of one of its files at a time |
+//! | `builder_bundleFile NUMBER NAME OFFSET` | operator; all in `pectin dev` | a block's bundle, made again, a part of one of its files at a time |
 //! | `evm_mine`, `dev_faucet ADDRESS [WEI]` | all, in `pectin dev` alone | a block now; a transaction from a development account |
 
 mod dev;
@@ -50,6 +50,10 @@ pub(super) struct Methods {
 }
 
 impl rpc::Extension for Methods {
+    fn methods(&self) -> &'static [&'static str] {
+        &["builder_peers", "builder_backup", "builder_bundleFile", "evm_mine", "dev_faucet"]
+    }
+
     fn call<'a>(
         &'a self,
         method: &'a str,
@@ -59,9 +63,13 @@ impl rpc::Extension for Methods {
         let dev = self.dev.as_ref();
         match method {
             "builder_peers" => Some(std::future::ready(self.peers(params)).boxed()),
-            "builder_backup" => Some(async { self.backup(self.operators(params, caller)?).await }.boxed()),
+            // It writes to the disk, and pages of any origin may ask a development network.
+            "builder_backup" => {
+                Some(async { self.backup(only_for(caller.operator, params)?).await }.boxed())
+            }
             "builder_bundleFile" => {
-                Some(async { self.bundle_file(self.operators(params, caller)?).await }.boxed())
+                let allowed = caller.operator || dev.is_some();
+                Some(async move { self.bundle_file(only_for(allowed, params)?).await }.boxed())
             }
             "evm_mine" => dev.map(|_| self.mine(params).boxed()),
             "dev_faucet" => dev?.faucet.as_ref().map(|faucet| self.pay(faucet, params).boxed()),
@@ -70,15 +78,10 @@ impl rpc::Extension for Methods {
     }
 }
 
-impl Methods {
-    /// The parameters of a call that only the operator may make; in a development network everybody is the operator.
-    fn operators<'a>(&self, params: &'a Params, caller: &Caller) -> Result<&'a Params, Error> {
-        if caller.operator || self.dev.is_some() {
-            return Ok(params);
-        }
-        let why = "only for the operator: send the token as `Authorization: Bearer ..`";
-        Err(Error::new(error::NOT_FOUND, why))
-    }
+/// The parameters of a call, if the caller may make it.
+fn only_for(allowed: bool, params: &Params) -> Result<&Params, Error> {
+    let why = "only for the operator: send the token as `Authorization: Bearer ..`";
+    allowed.then_some(params).ok_or_else(|| Error::new(error::NOT_FOUND, why))
 }
 
 fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Json, Error> {

@@ -262,10 +262,13 @@ fn a_copy_has_everything_and_knows_when_it_is_old() {
     assert!(entries("log addresses") >= 2 && entries("values") > 0);
 }
 
-/// The counter that must stay at zero can count: of a store that is given a transaction in two blocks, it tells.
+/// The counter that must stay at zero can count: of a store that is given a transaction in two blocks, it tells, and so it
+/// does after a restart.
 #[test]
 fn a_transaction_that_becomes_final_twice_is_counted() {
-    let store = Store::in_memory(options(), &genesis()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pectin.redb");
+    let store = Store::open(&path, options(), &genesis()).unwrap();
     let mut writer = Writer::new();
     let first = transfer(0, 0);
     let mut steps = [writer.seal(std::slice::from_ref(&first)), writer.seal(&[transfer(0, 1)])];
@@ -276,6 +279,8 @@ fn a_transaction_that_becomes_final_twice_is_counted() {
     assert_eq!(store.stats().repeated, 0);
     store.commit(&batch(&[writer.finalize(2)])).unwrap();
     assert_eq!(store.stats().repeated, 1);
+    drop(store);
+    assert_eq!(Store::open(&path, options(), &genesis()).unwrap().stats().repeated, 1);
 }
 
 #[test]
