@@ -28,6 +28,8 @@ pub const LIMIT: i32 = -32005;
 pub const REVERTED: i32 = 3;
 /// The receipt did not come in time (EIP-7966).
 pub const RECEIPT_TIMEOUT: i32 = 4;
+/// More is asked for than one request may (the code of simulations).
+pub const CLIENT_LIMIT: i32 = -38026;
 /// What was asked for is no longer kept (EIP-4444's code).
 pub const PRUNED: i32 = 4444;
 

@@ -98,13 +98,19 @@ impl FromHex for Address {
     }
 }
 
+/// Digits and nothing else: the decoder would take another prefix.
+fn decoded(digits: &str) -> Option<Vec<u8>> {
+    let plain = !digits.starts_with("0x") && !digits.starts_with("0X");
+    plain.then(|| hex::decode(digits).ok())?
+}
+
 impl FromHex for Bytes {
     fn from_hex(text: &str) -> Result<Self, String> {
         let digits = digits(text)?;
         if !digits.len().is_multiple_of(2) {
             return Err("hex string of odd length".to_owned());
         }
-        hex::decode(digits).map(Self::from).map_err(|_| "invalid hex string".to_owned())
+        decoded(digits).map(Self::from).ok_or_else(|| "invalid hex string".to_owned())
     }
 }
 
@@ -121,7 +127,7 @@ impl FromHex for Slot {
             return Err(format!("storage key too long (want at most 32 bytes): have {have} bytes"));
         }
         let even = format!("{}{digits}", if digits.len() % 2 == 1 { "0" } else { "" });
-        let bytes = hex::decode(even).map_err(|_| invalid())?;
+        let bytes = decoded(&even).ok_or_else(invalid)?;
         Ok(Self(B256::left_padding_from(&bytes)))
     }
 }
@@ -147,13 +153,14 @@ mod tests {
     fn data_has_its_length_and_its_prefix() {
         assert_eq!(Bytes::from_hex("0x"), Ok(Bytes::new()));
         assert_eq!(Bytes::from_hex("0x0aFF"), Ok(Bytes::from_static(&[10, 255])));
-        for wrong in ["", "0a", "0x0", "0xzz"] {
+        for wrong in ["", "0a", "0x0", "0xzz", "0x0x12", "0x0X12"] {
             assert!(Bytes::from_hex(wrong).is_err(), "{wrong}");
         }
         assert!(B256::from_hex(&"1".repeat(64)).is_err());
         assert!(Address::from_hex("0x1234").is_err());
         assert_eq!(Slot::from_hex("0x1"), Ok(Slot(B256::with_last_byte(1))));
         assert!(Slot::from_hex("0xasdf").is_err());
+        assert!(Slot::from_hex("0x0x12").is_err());
         assert!(Slot::from_hex(&format!("0x{}", "0".repeat(66))).is_err());
     }
 }

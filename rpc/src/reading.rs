@@ -36,7 +36,10 @@ impl FromHex for At {
             "earliest" => Self::Earliest,
             "safe" => Self::Safe,
             "finalized" => Self::Finalized,
-            number => Self::Number(u64::from_hex(number)?),
+            number => match u64::from_hex(number)? {
+                number if number > i64::MAX as u64 => return Err("block number larger than int64".to_owned()),
+                number => Self::Number(number),
+            },
         })
     }
 }

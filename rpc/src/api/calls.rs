@@ -42,7 +42,7 @@ impl Api {
 
     pub(crate) fn call_gas(&self, request: &Request) -> u64 {
         let max = self.config.limits.call_gas_max;
-        request.gas.filter(|gas| *gas > 0).map_or(max, |gas| gas.min(max))
+        request.gas.map_or(max, |gas| gas.min(max))
     }
 }
 

@@ -28,22 +28,24 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ),
 ];
 
-fn found(api: &Api, params: &Params) -> Result<Found, Error> {
+/// A block that is not there by its number has no bytes; a hash that names none is a mistake.
+fn raw(api: &Api, params: &Params, encode: fn(&Found) -> Vec<u8>) -> Result<Json, Error> {
     params.at_most(1)?;
     let AtAny(at) = params.required(0)?;
-    let known = api.reading().block(at)?;
-    known.ok_or_else(|| match at {
-        At::Hash(hash) => Error::other(format!("block {hash} not found")),
-        _ => Error::other("block not found"),
-    })
-}
-
-fn raw(api: &Api, params: &Params, encode: fn(&Found) -> Vec<u8>) -> Result<Json, Error> {
-    api.reply(&Bytes::from(encode(&found(api, params)?)))
+    match (api.reading().block(at)?, at) {
+        (Some(found), _) => api.reply(&Bytes::from(encode(&found))),
+        (None, At::Hash(hash)) => Err(Error::other(format!("block {hash} not found"))),
+        (None, _) => api.reply(&Bytes::new()),
+    }
 }
 
 fn raw_receipts(api: &Api, params: &Params) -> Result<Json, Error> {
-    let found = found(api, params)?;
+    params.at_most(1)?;
+    let AtAny(at) = params.required(0)?;
+    let Some(found) = api.reading().block(at)? else {
+        let none: Option<[Bytes; 0]> = matches!(at, At::Hash(_)).then_some([]);
+        return api.reply(&none);
+    };
     let receipts = found.receipts().iter().map(|receipt| Bytes::from(receipt.encoded_2718()));
     api.reply(&receipts.collect::<Vec<_>>())
 }

@@ -3,12 +3,14 @@
 use super::{Api, Json, Method};
 use crate::{
     Error, Params,
+    call::timeout,
     hex::Hex,
     reading::{At, Found, Reading},
 };
 use alloy_consensus::{ReceiptEnvelope, Transaction as _};
 use alloy_primitives::{U64, U128};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::time::Instant;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
     ("eth_gasPrice", Method::Now(gas_price)),
@@ -64,8 +66,11 @@ impl Api {
             let base = block.header().base_fee_per_gas.unwrap_or(0);
             let transactions = block.block.block.transactions().iter();
             let mut paid = transactions.filter_map(|tx| tx.effective_tip_per_gas(base)).collect::<Vec<_>>();
-            paid.sort_unstable();
-            tips.extend(paid.into_iter().take(TIP_SAMPLES));
+            if paid.len() > TIP_SAMPLES {
+                paid.select_nth_unstable(TIP_SAMPLES);
+                paid.truncate(TIP_SAMPLES);
+            }
+            tips.extend(paid);
         }
         tips.sort_unstable();
         let middle = tips.len().saturating_sub(1) * TIP_PERCENTILE / 100;
@@ -79,17 +84,44 @@ struct FeeHistory {
     oldest_block: U64,
     #[serde(skip_serializing_if = "Option::is_none")]
     reward: Option<Vec<Vec<U128>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     base_fee_per_gas: Vec<U64>,
-    gas_used_ratio: Vec<f64>,
+    /// Nothing at all if nothing was asked for.
+    gas_used_ratio: Option<Vec<Ratio>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     base_fee_per_blob_gas: Vec<U128>,
-    blob_gas_used_ratio: Vec<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blob_gas_used_ratio: Vec<Ratio>,
 }
 
-/// The number of blocks, in hexadecimal or, as many clients send it, as a number.
+/// How much of what there was has been used. All and nothing are whole numbers.
+#[derive(Clone, Copy)]
+struct Ratio(f64);
+
+impl Ratio {
+    fn new(used: u64, limit: u64) -> Self {
+        Self(if limit == 0 { 0.0 } else { used as f64 / limit as f64 })
+    }
+}
+
+impl Serialize for Ratio {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 {
+            return serializer.serialize_u64(self.0 as u64);
+        }
+        serializer.serialize_f64(self.0)
+    }
+}
+
+/// The number of blocks, in hexadecimal or, as many clients send it, in decimal.
 fn block_count(params: &Params) -> Result<u64, Error> {
     match params.raw(0) {
         Some(text) if !text.starts_with('"') => params.required(0),
-        _ => params.hex(0),
+        Some(text) => match text.trim_matches('"').parse() {
+            Ok(count) => Ok(count),
+            Err(_) => params.hex(0),
+        },
+        None => params.hex(0),
     }
 }
 
@@ -98,11 +130,11 @@ fn fee_history(api: &Api, params: &Params) -> Result<Json, Error> {
     let count = block_count(params)?.min(api.config.limits.fee_history_blocks_max);
     let Hex(newest) = params.required::<Hex<At>>(1)?;
     let percentiles = params.optional::<Vec<f64>>(2)?.unwrap_or_default();
-    check_percentiles(&percentiles)?;
-    let reading = api.reading();
     if count == 0 {
         return api.reply(&FeeHistory::default());
     }
+    check_percentiles(&percentiles)?;
+    let reading = api.reading();
     let newest = match newest {
         At::Number(number) if number > reading.latest().number => {
             let head = reading.latest().number;
@@ -115,7 +147,11 @@ fn fee_history(api: &Api, params: &Params) -> Result<Json, Error> {
     let oldest = newest.saturating_sub(count - 1).max(genesis);
     let mut history = FeeHistory { oldest_block: U64::from(oldest), ..FeeHistory::default() };
     let mut rewards = Vec::new();
+    let deadline = Instant::now() + api.config.limits.call_timeout;
     for number in oldest..=newest {
+        if Instant::now() >= deadline {
+            return Err(timeout());
+        }
         let found = reading.existing(At::Number(number))?;
         history.add(api, &found);
         rewards.push(reward(&found, &percentiles));
@@ -138,27 +174,28 @@ fn next_blob_fee(reading: &Reading<'_>, found: &Found) -> u128 {
 impl FeeHistory {
     fn add(&mut self, api: &Api, found: &Found) {
         let header = found.header();
-        let ratio = |used: u64, limit: u64| if limit == 0 { 0.0 } else { used as f64 / limit as f64 };
         self.base_fee_per_gas.push(U64::from(header.base_fee_per_gas.unwrap_or(0)));
-        self.gas_used_ratio.push(ratio(header.gas_used, header.gas_limit));
+        let ratios = self.gas_used_ratio.get_or_insert_default();
+        ratios.push(Ratio::new(header.gas_used, header.gas_limit));
         let blob_fee = header.excess_blob_gas.map_or(0, |_| api.chain.blob_fee(header));
         self.base_fee_per_blob_gas.push(U128::from(blob_fee));
         let blob_gas = header.blob_gas_used.unwrap_or(0);
-        self.blob_gas_used_ratio.push(ratio(blob_gas, api.chain.blobs(header).max_blob_gas_per_block()));
+        let blob_gas_max = api.chain.blobs(header).max_blob_gas_per_block();
+        self.blob_gas_used_ratio.push(Ratio::new(blob_gas, blob_gas_max));
     }
 }
 
 fn check_percentiles(percentiles: &[f64]) -> Result<(), Error> {
     if percentiles.len() > PERCENTILES_MAX {
         let why = format!("invalid reward percentile: over the query limit {PERCENTILES_MAX}");
-        return Err(Error::params(why));
+        return Err(Error::other(why));
     }
     if let Some(wrong) = percentiles.iter().find(|percentile| !(0.0..=100.0).contains(*percentile)) {
-        return Err(Error::params(format!("invalid reward percentile: {wrong}")));
+        return Err(Error::other(format!("invalid reward percentile: {wrong}")));
     }
     if let Some(pair) = percentiles.windows(2).find(|pair| pair[1] <= pair[0]) {
         let why = format!("invalid reward percentile: {} is not above {}", pair[1], pair[0]);
-        return Err(Error::params(why));
+        return Err(Error::other(why));
     }
     Ok(())
 }

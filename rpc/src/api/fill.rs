@@ -6,22 +6,18 @@ use crate::{
     call::{Missing, Request, estimate},
     reading::At,
 };
+use alloy_consensus::{Transaction as _, Typed2718};
 use alloy_primitives::{U64, U128};
 use serde_json::{Value, json};
+use types::Transaction;
 
 pub(super) const METHODS: &[(&str, Method)] = &[("eth_fillTransaction", Method::Apart(fill))];
-
-/// A request in which nothing is missing.
-struct Filled {
-    request: Request,
-    nonce: u64,
-    gas: u64,
-}
 
 fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
     let mut request = params.object::<Request>(0)?;
     request.check(api.chain.chain_id)?;
+    request.check_input()?;
     if request.blob_hashes.is_some() || request.max_blob_fee.is_some() {
         return Err(Error::from(crate::SubmitError::Refused(txpool::Error::TypeNotSupported)));
     }
@@ -41,8 +37,7 @@ fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     };
     let chain_id = api.chain.chain_id;
     let unsigned = request.unsigned(Missing { nonce, gas, chain_id });
-    let filled = Filled { request, nonce, gas };
-    api.reply(&json!({ "raw": unsigned.encoded(), "tx": filled.shown(chain_id) }))
+    api.reply(&json!({ "raw": unsigned.encoded(), "tx": shown(&unsigned) }))
 }
 
 /// A tip as others pay it, and room for the base fee to double.
@@ -50,7 +45,7 @@ fn fill_fees(api: &Api, request: &mut Request) -> Result<(), Error> {
     if request.gas_price.is_some() {
         return Ok(());
     }
-    let base = u128::from(api.next_base_fee());
+    let base = u128::from(api.feed.snapshot().latest().header().base_fee_per_gas.unwrap_or(0));
     let tip = match (request.max_tip, request.max_fee) {
         (Some(tip), _) => tip,
         (None, Some(fee)) => api.suggested_tip().min(fee),
@@ -64,30 +59,32 @@ fn fill_fees(api: &Api, request: &mut Request) -> Result<(), Error> {
     Ok(())
 }
 
-impl Filled {
-    fn shown(&self, chain_id: u64) -> Value {
-        let Self { request, nonce, gas } = self;
-        let ty = request.ty();
-        let mut tx = json!({
-            "type": U64::from(ty),
-            "chainId": U64::from(chain_id),
-            "nonce": U64::from(*nonce),
-            "to": request.to,
-            "gas": U64::from(*gas),
-            "value": request.value,
-            "input": request.input,
-            "gasPrice": U128::from(request.fee_cap()),
-        });
-        if ty >= 1 {
-            tx["accessList"] = json!(request.access_list.clone().unwrap_or_default());
-        }
-        if ty >= 2 {
-            tx["maxFeePerGas"] = json!(U128::from(request.max_fee.unwrap_or(0)));
-            tx["maxPriorityFeePerGas"] = json!(U128::from(request.max_tip.unwrap_or(0)));
-        }
-        if ty == 4 {
-            tx["authorizationList"] = json!(request.authorizations.clone().unwrap_or_default());
-        }
-        tx
+/// The transaction as go-ethereum writes one that has no signature yet: fields of the other kind of fees are null.
+fn shown(filled: &Transaction) -> Value {
+    let is_legacy = filled.is_legacy();
+    let dynamic = filled.max_priority_fee_per_gas();
+    let mut tx = json!({
+        "type": U64::from(filled.ty()),
+        "nonce": U64::from(filled.nonce()),
+        "to": filled.to(),
+        "gas": U64::from(filled.gas_limit()),
+        "gasPrice": filled.gas_price().map(U128::from),
+        "maxFeePerGas": dynamic.map(|_| U128::from(filled.max_fee_per_gas())),
+        "maxPriorityFeePerGas": dynamic.map(U128::from),
+        "value": filled.value(),
+        "input": filled.input(),
+        "v": "0x0",
+        "r": "0x0",
+        "s": "0x0",
+        "hash": filled.hash(),
+    });
+    if !is_legacy {
+        tx["chainId"] = json!(filled.chain_id().map(U64::from));
+        tx["accessList"] = json!(filled.access_list());
+        tx["yParity"] = json!("0x0");
     }
+    if let Some(list) = filled.authorization_list() {
+        tx["authorizationList"] = json!(list);
+    }
+    tx
 }

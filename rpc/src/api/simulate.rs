@@ -2,7 +2,7 @@
 
 use super::{Api, Json, Method};
 use crate::{
-    Error, LogEntry, Params,
+    Error, Foreign, LogEntry, Params,
     call::{Simulated, Simulation, SimulationRequest, outcome},
     error,
     reading::{AtAny, Found},
@@ -11,7 +11,7 @@ use crate::{
 use alloy_primitives::{Bytes, U64};
 use revm::context::result::ExecutionResult;
 use serde_json::{Value, json};
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 pub(super) const METHODS: &[(&str, Method)] = &[("eth_simulateV1", Method::Apart(simulate))];
 
@@ -35,7 +35,7 @@ fn simulate(api: &Api, params: &Params) -> Result<Json, Error> {
 }
 
 fn shown(simulated: Simulated, full: bool) -> Result<Value, Error> {
-    let Simulated { block, calls } = simulated;
+    let Simulated { block, withdrawals, calls } = simulated;
     let (id, timestamp) = (block.block.id(), block.block.header().timestamp);
     let mut index = 0;
     let mut all = Vec::with_capacity(calls.len());
@@ -55,7 +55,8 @@ fn shown(simulated: Simulated, full: bool) -> Result<Value, Error> {
         let logs = logs.collect::<Vec<_>>();
         all.push(shown_call(&call.result, &logs));
     }
-    let found = Found::Sealed { block, foreign: None };
+    let foreign = Foreign { withdrawals, ..Foreign::default() };
+    let found = Found::Sealed { block, foreign: Some(Arc::new(foreign)) };
     let mut value = serde_json::to_value(BlockView::new(&found, full)).map_err(Error::internal)?;
     value["calls"] = json!(all);
     Ok(value)

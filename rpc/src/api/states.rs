@@ -2,7 +2,7 @@
 
 use super::{Api, Json, Method};
 use crate::{
-    Error, Params, State,
+    Error, Params, State, error,
     hex::{Hex, Slot},
     reading::{At, AtAny},
 };
@@ -65,7 +65,10 @@ fn storage_values(api: &Api, params: &Params) -> Result<Json, Error> {
     if slots == 0 {
         return Err(Error::params("empty request"));
     }
-    check_slots(api, slots)?;
+    let max = api.config.limits.slots_max;
+    if slots > max {
+        return Err(Error::new(error::CLIENT_LIMIT, format!("too many slots (max {max})")));
+    }
     let state = state(api, params, 1)?;
     let read = |address: Address, slot: &Hex<Slot>| {
         state.slot(address, slot.0.0.into()).map(B256::from).map_err(Error::internal)
@@ -77,40 +80,37 @@ fn storage_values(api: &Api, params: &Params) -> Result<Json, Error> {
     api.reply(&values.collect::<Result<BTreeMap<_, _>, Error>>()?)
 }
 
-fn check_slots(api: &Api, slots: usize) -> Result<(), Error> {
-    let max = api.config.limits.slots_max;
-    if slots > max {
-        return Err(Error::params(format!("too many slots: {slots}, at most {max}")));
-    }
-    Ok(())
-}
-
 /// Keys are shown as they were asked for: a whole word, or as short as they are.
 fn proof(api: &Api, params: &Params) -> Result<Json, Error> {
     let address = params.hex::<Address>(0)?;
     let texts = params.required::<Vec<String>>(1)?;
     let keys = params.required::<Vec<Hex<Slot>>>(1)?.into_iter().map(|key| U256::from_be_bytes(key.0.0.0));
     let keys = keys.collect::<Vec<_>>();
-    check_slots(api, keys.len())?;
+    let max = api.config.limits.slots_max;
+    if keys.len() > max {
+        return Err(Error::params(format!("too many keys: {}, at most {max}", keys.len())));
+    }
     let state = state(api, params, 2)?;
-    let account = state.account(address).map_err(Error::internal)?.unwrap_or_default();
+    let account = state.account(address).map_err(Error::internal)?;
     let proof = state.proof(address, &keys).map_err(Error::internal)?;
+    // What does not exist has no hashes either.
+    let storage_hash = account.as_ref().map_or(B256::ZERO, |_| proof.storage_hash);
+    let code_hash = account.as_ref().map_or(B256::ZERO, |account| account.code_hash);
+    let account = account.unwrap_or_default();
     let mut slots = Vec::with_capacity(keys.len());
     for ((key, text), proof) in keys.iter().zip(&texts).zip(&proof.slots) {
         let value = state.slot(address, *key).map_err(Error::internal)?;
-        let key = match text.len() {
-            66 => json!(B256::from(*key)),
-            _ => json!(key),
-        };
+        let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+        let key = if digits.len() > 62 { json!(B256::from(*key)) } else { json!(key) };
         slots.push(json!({ "key": key, "value": value, "proof": proof }));
     }
     api.reply(&json!({
         "address": address,
         "accountProof": proof.account,
         "balance": account.balance,
-        "codeHash": account.code_hash,
+        "codeHash": code_hash,
         "nonce": U64::from(account.nonce),
-        "storageHash": proof.storage_hash,
+        "storageHash": storage_hash,
         "storageProof": slots,
     }))
 }

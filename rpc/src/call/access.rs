@@ -1,14 +1,10 @@
 //! Which accounts and slots a transaction touches besides those that are warm anyway.
 
-use super::{Request, Simulator, error, outcome};
+use super::{Request, Simulator, error};
 use crate::Error;
-use alloy_eips::eip2930::{AccessList, AccessListItem};
-use alloy_primitives::{Address, B256};
-use revm::{
-    context::result::{ExecutionResult, ResultAndState},
-    precompile::{PrecompileSpecId, Precompiles},
-};
-use std::collections::{BTreeMap, BTreeSet};
+use alloy_eips::eip2930::AccessList;
+use revm::context::result::ExecutionResult;
+use revm_inspectors::access_list::AccessListInspector;
 
 /// With another list a transaction may go another way; after so many it is not followed any further.
 const ROUNDS_MAX: usize = 8;
@@ -26,8 +22,9 @@ pub(crate) fn access_list(simulator: &mut Simulator, request: &Request, gas: u64
     let mut list = request.access_list.clone().unwrap_or_default();
     for round in 0.. {
         request.access_list = Some(list.clone());
-        let done = simulator.run(&request, gas)?;
-        let touched = touched(simulator, &request, &done);
+        let watch = AccessListInspector::new(list.clone());
+        let (done, watch) = simulator.run_watched(&request, gas, watch)?;
+        let touched = watch.into_access_list();
         if touched == list || round == ROUNDS_MAX {
             let gas_used = done.result.tx_gas_used();
             return Ok(Accessed { list: touched, gas_used, error: failure(&done.result) });
@@ -37,32 +34,11 @@ pub(crate) fn access_list(simulator: &mut Simulator, request: &Request, gas: u64
     Err(error::timeout())
 }
 
+/// Why it failed. That something was said about it does not belong here.
 fn failure(result: &ExecutionResult) -> Option<String> {
-    outcome(result).err().map(|error| error.message.into_owned())
-}
-
-/// What was touched, without what costs nothing: sender, recipient, precompiles, the block's beneficiary, and contracts
-/// that did not exist before.
-fn touched(simulator: &Simulator, request: &Request, done: &ResultAndState) -> AccessList {
-    let precompiles = Precompiles::new(PrecompileSpecId::from_spec_id(simulator.spec()));
-    let from = request.from.unwrap_or_default();
-    let to = request.to.unwrap_or_else(|| from.create(request.nonce.unwrap_or_default()));
-    let warm = |address: &Address| {
-        *address == from
-            || *address == to
-            || *address == simulator.block.beneficiary
-            || precompiles.contains(address)
-    };
-    let mut touched = BTreeMap::<Address, BTreeSet<B256>>::new();
-    for (address, account) in &done.state {
-        let slots = account.storage.keys().map(|slot| B256::from(*slot)).collect::<BTreeSet<_>>();
-        if account.is_created() || (slots.is_empty() && warm(address)) {
-            continue;
-        }
-        touched.insert(*address, slots);
+    match result {
+        ExecutionResult::Success { .. } => None,
+        ExecutionResult::Revert { .. } => Some("execution reverted".to_owned()),
+        ExecutionResult::Halt { reason, .. } => Some(error::halted(reason)),
     }
-    let items = touched
-        .into_iter()
-        .map(|(address, slots)| AccessListItem { address, storage_keys: slots.into_iter().collect() });
-    AccessList(items.collect())
 }

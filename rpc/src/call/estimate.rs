@@ -36,7 +36,7 @@ pub(crate) fn estimate(simulator: &mut Simulator, request: &Request, gas_max: u6
     let used = first.tx_gas_used();
     // It cannot succeed with less than it used in the end, and nearly always does with what it had used at its peak.
     let mut low = used.saturating_sub(1);
-    let peak = first.gas().spent_sub_refunded().max(first.gas().total_gas_spent());
+    let peak = first.gas().total_gas_spent().max(used);
     let likely = (peak + STIPEND_GAS).saturating_mul(64) / 63;
     if likely < high {
         match succeeds(simulator, request, likely)? {
@@ -73,8 +73,7 @@ fn is_too_little(error: &Error) -> bool {
 }
 
 fn is_transfer(simulator: &Simulator, request: &Request) -> Result<bool, Error> {
-    let plain = request.input.is_empty() && request.access_list.is_none() && request.authorizations.is_none();
-    let Some(to) = request.to.filter(|_| plain) else { return Ok(false) };
+    let Some(to) = request.to.filter(|_| request.input.is_empty()) else { return Ok(false) };
     Ok(simulator.account(to)?.code_hash == KECCAK256_EMPTY)
 }
 

@@ -28,7 +28,7 @@ mod unsigned;
 
 pub(crate) use access::access_list;
 pub(crate) use database::StateDb;
-pub(crate) use error::outcome;
+pub(crate) use error::{outcome, timeout};
 pub(crate) use estimate::estimate;
 pub(crate) use overrides::{BlockOverrides, StateOverrides};
 pub(crate) use request::Request;

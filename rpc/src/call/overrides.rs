@@ -1,10 +1,8 @@
 //! Another state, another block: what a client pretends.
 
 use super::{StateDb, precompiles::Precompiled};
-use crate::{
-    Error,
-    hex::{Hex, Slot},
-};
+use crate::{Error, hex::Hex};
+use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use revm::{
     context::BlockEnv, context_interface::block::BlobExcessGasAndPrice, database::CacheDB, state::Bytecode,
@@ -22,8 +20,8 @@ pub(crate) struct AccountOverride {
     balance: Option<Hex<U256>>,
     nonce: Option<Hex<u64>>,
     code: Option<Hex<Bytes>>,
-    state: Option<BTreeMap<Hex<Slot>, Hex<Slot>>>,
-    state_diff: Option<BTreeMap<Hex<Slot>, Hex<Slot>>>,
+    state: Option<BTreeMap<Hex<B256>, Hex<B256>>>,
+    state_diff: Option<BTreeMap<Hex<B256>, Hex<B256>>>,
     move_precompile_to_address: Option<Hex<Address>>,
 }
 
@@ -45,13 +43,15 @@ pub(crate) struct BlockOverrides {
     pub(crate) blob_base_fee: Option<Hex<u128>>,
     #[serde(alias = "parentBeaconBlockRoot")]
     pub(crate) beacon_root: Option<Hex<B256>>,
+    pub(crate) withdrawals: Option<Vec<Withdrawal>>,
 }
 
-fn word(slot: &Hex<Slot>) -> U256 {
-    U256::from_be_bytes(slot.0.0.0)
+fn word(word: &Hex<B256>) -> U256 {
+    word.0.into()
 }
 
-/// Moves precompiles; one whose address is overridden in any other way is gone.
+/// Moves precompiles; one whose address is overridden in any other way is gone. Of two that are moved to the same place the
+/// later one is there.
 fn move_precompiles(overrides: &StateOverrides, precompiled: &mut Precompiled) -> Result<(), Error> {
     let mut moved = Vec::new();
     for (Hex(from), account) in overrides {
@@ -59,9 +59,6 @@ fn move_precompiles(overrides: &StateOverrides, precompiled: &mut Precompiled) -
             let why = match () {
                 () if !precompiled.is_at(from) => format!("account {from:#x} is not a precompile"),
                 () if overrides.contains_key(&Hex(to)) => format!("account {to:#x} is already overridden"),
-                () if moved.iter().any(|(taken, _)| *taken == to) => {
-                    format!("account {to:#x} has already been overridden by a precompile")
-                }
                 () => String::new(),
             };
             if !why.is_empty() {
@@ -115,6 +112,17 @@ pub(crate) fn apply(
 }
 
 impl BlockOverrides {
+    /// Refuses what a single call cannot see: only whole blocks that are simulated have it.
+    pub(crate) fn check_for_call(&self) -> Result<(), Error> {
+        let given = [("beaconRoot", self.beacon_root.is_some()), ("withdrawals", self.withdrawals.is_some())];
+        match given.iter().find(|(_, given)| *given) {
+            Some((name, _)) => {
+                Err(Error::other(format!("block override \"{name}\" is not supported for this RPC method")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Changes the block's surroundings.
     pub(crate) fn apply(&self, block: &mut BlockEnv) {
         let Self { number, difficulty, time, gas_limit, .. } = self;

@@ -4,6 +4,7 @@ use crate::{Error, hex::Hex};
 use alloy_consensus::crypto::secp256k1::recover_signer;
 use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
+    eip4844::DATA_GAS_PER_BLOB,
     eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization},
 };
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
@@ -40,7 +41,7 @@ struct RawAccess {
 
 /// What a client wants to be executed.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(try_from = "Raw")]
+#[serde(from = "Raw")]
 pub(crate) struct Request {
     pub(crate) from: Option<Address>,
     pub(crate) to: Option<Address>,
@@ -52,28 +53,21 @@ pub(crate) struct Request {
     pub(crate) value: U256,
     pub(crate) nonce: Option<u64>,
     pub(crate) input: Bytes,
+    /// Whether `data` says something else. A call takes the input; what is to be signed must not be a guess.
+    pub(crate) contradicts: bool,
     pub(crate) access_list: Option<AccessList>,
     pub(crate) chain_id: Option<U256>,
     pub(crate) authorizations: Option<Vec<SignedAuthorization>>,
     pub(crate) blob_hashes: Option<Vec<B256>>,
 }
 
-impl TryFrom<Raw> for Request {
-    type Error = String;
-
-    fn try_from(raw: Raw) -> Result<Self, String> {
-        let input = match (raw.input, raw.data) {
-            (Some(Hex(input)), Some(Hex(data))) if input != data => {
-                let why = "both \"data\" and \"input\" are set and not equal. Please use \"input\" to pass \
-                           transaction call data";
-                return Err(why.to_owned());
-            }
-            (Some(Hex(bytes)), _) | (None, Some(Hex(bytes))) => bytes,
-            (None, None) => Bytes::new(),
-        };
+impl From<Raw> for Request {
+    fn from(raw: Raw) -> Self {
+        let contradicts = matches!((&raw.input, &raw.data), (Some(input), Some(data)) if input.0 != data.0);
+        let input = raw.input.or(raw.data).map_or_else(Bytes::new, |hex| hex.0);
         let access_list = raw.access_list.map(|list| AccessList(list.into_iter().map(access).collect()));
         let hashes = raw.blob_versioned_hashes;
-        Ok(Self {
+        Self {
             from: raw.from.map(|hex| hex.0),
             to: raw.to.map(|hex| hex.0),
             gas: raw.gas.map(|hex| hex.0),
@@ -84,11 +78,12 @@ impl TryFrom<Raw> for Request {
             value: raw.value.map_or(U256::ZERO, |hex| hex.0),
             nonce: raw.nonce.map(|hex| hex.0),
             input,
+            contradicts,
             access_list,
             chain_id: raw.chain_id.map(|hex| hex.0),
             authorizations: raw.authorization_list,
             blob_hashes: hashes.map(|hashes| hashes.into_iter().map(|hex| hex.0).collect()),
-        })
+        }
     }
 }
 
@@ -102,12 +97,6 @@ impl Request {
     pub(crate) fn check(&self, chain_id: u64) -> Result<(), Error> {
         if self.gas_price.is_some() && (self.max_fee.is_some() || self.max_tip.is_some()) {
             let why = "both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified";
-            return Err(Error::other(why));
-        }
-        if let (Some(fee), Some(tip)) = (self.max_fee, self.max_tip)
-            && fee < tip
-        {
-            let why = format!("maxFeePerGas ({fee:#x}) < maxPriorityFeePerGas ({tip:#x})");
             return Err(Error::other(why));
         }
         if let Some(have) = self.chain_id.filter(|have| *have != U256::from(chain_id)) {
@@ -124,6 +113,30 @@ impl Request {
         Ok(())
     }
 
+    /// Refuses what says two things about what is to be signed.
+    pub(crate) fn check_input(&self) -> Result<(), Error> {
+        let why = "both \"data\" and \"input\" are set and not equal. Please use \"input\" to pass transaction call data";
+        if self.contradicts { Err(Error::other(why)) } else { Ok(()) }
+    }
+
+    /// As blocks before London understand it: there is one price.
+    pub(crate) fn before_london(&mut self) {
+        (self.max_fee, self.max_tip) = (None, None);
+        self.gas_price = self.gas_price.or(Some(0));
+    }
+
+    /// What it would give the block's beneficiary for gas at most.
+    pub(crate) fn tip_cap(&self) -> u128 {
+        self.gas_price.or(self.max_tip).unwrap_or(0)
+    }
+
+    /// What its blobs cost at most.
+    pub(crate) fn blob_cost(&self) -> U256 {
+        let blobs = self.blob_hashes.as_ref().map_or(0, Vec::len) as u64;
+        let gas = U256::from(blobs.saturating_mul(DATA_GAS_PER_BLOB));
+        gas.saturating_mul(U256::from(self.max_blob_fee.unwrap_or(0)))
+    }
+
     /// What it would pay for gas at most.
     pub(crate) fn fee_cap(&self) -> u128 {
         self.gas_price.or(self.max_fee).unwrap_or(0)
@@ -134,7 +147,12 @@ impl Request {
         self.fee_cap() > 0
     }
 
-    /// The type that a transaction with these fields has.
+    /// The type of the transaction that these fields make. One that names a price is as old as that.
+    pub(crate) fn transaction_type(&self) -> u8 {
+        if self.gas_price.is_some() { 0 } else { self.ty() }
+    }
+
+    /// The type by whose rules it is executed.
     pub(crate) fn ty(&self) -> u8 {
         match self {
             Self { authorizations: Some(_), .. } => 4,
@@ -156,7 +174,8 @@ impl Request {
             kind: self.to.map_or(TxKind::Create, TxKind::Call),
             value: self.value,
             data: self.input.clone(),
-            nonce: self.nonce.unwrap_or(nonce),
+            // revm refuses the greatest one even if it is not to look at nonces.
+            nonce: self.nonce.unwrap_or(nonce).min(u64::MAX - 1),
             chain_id: Some(chain_id),
             access_list: self.access_list.clone().unwrap_or_default(),
             gas_priority_fee: (ty >= 2).then(|| self.max_tip.unwrap_or(0)),

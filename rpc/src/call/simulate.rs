@@ -6,9 +6,10 @@ use super::{
 };
 use crate::{Error, Pretended, State, chain::Chain, hex::Hex};
 use alloy_consensus::{
-    EMPTY_OMMER_ROOT_HASH, Header, constants::EMPTY_WITHDRAWALS, proofs::ordered_trie_root_encoded,
+    EMPTY_OMMER_ROOT_HASH, Header,
+    proofs::{calculate_withdrawals_root, ordered_trie_root_encoded},
 };
-use alloy_eips::{eip2718::Encodable2718, eip7685::EMPTY_REQUESTS_HASH};
+use alloy_eips::{eip2718::Encodable2718, eip4895::Withdrawal, eip7685::EMPTY_REQUESTS_HASH};
 use alloy_primitives::{Address, B256, U256};
 use revm::{
     Context, DatabaseCommit, DatabaseRef, InspectEvm, MainBuilder, MainContext,
@@ -18,6 +19,7 @@ use revm::{
     },
     database::CacheDB,
     primitives::hardfork::SpecId,
+    state::AccountInfo,
 };
 use serde::Deserialize;
 use std::{sync::Arc, time::Instant};
@@ -62,6 +64,14 @@ pub(crate) struct Simulation<'a> {
 
 fn wrong(code: i32, why: String) -> Error {
     Error::new(code, why)
+}
+
+/// A time that must be after another one.
+fn after(time: u64, wanted: u64) -> Result<u64, Error> {
+    if wanted > time {
+        return Ok(wanted);
+    }
+    Err(wrong(-38021, format!("block timestamps must be in order: {wanted} <= {time}")))
 }
 
 impl<'a> Simulation<'a> {
@@ -112,16 +122,14 @@ impl<'a> Simulation<'a> {
             }
             let number = u64::try_from(number).unwrap_or(u64::MAX);
             if number - base > BLOCKS_MAX {
-                return Err(wrong(-38026, "too many blocks".to_owned()));
+                return Err(wrong(crate::error::CLIENT_LIMIT, "too many blocks".to_owned()));
             }
             for between in last + 1..number {
-                time += BLOCK_SECONDS;
+                time = after(time, time.saturating_add(BLOCK_SECONDS))?;
                 complete.push((between, time, SimulatedBlock::default()));
             }
             let wanted = overrides.time.map_or(time.saturating_add(BLOCK_SECONDS), |Hex(wanted)| wanted);
-            if wanted <= time {
-                return Err(wrong(-38021, format!("block timestamps must be in order: {wanted} <= {time}")));
-            }
+            let wanted = after(time, wanted)?;
             (last, time) = (number, wanted);
             complete.push((number, time, block));
         }
@@ -130,26 +138,29 @@ impl<'a> Simulation<'a> {
 
     fn header(&self, number: u64, time: u64, overrides: &BlockOverrides) -> Header {
         let (parent, spec) = (&self.parent, self.chain.rules(number, time).spec);
-        let since = |fork, value| Some(value).filter(|_| spec.is_enabled_in(fork));
         let base_fee = overrides.base_fee_per_gas.map(|Hex(fee)| fee);
         let base_fee = base_fee.unwrap_or_else(|| match self.validation {
             true => self.chain.next_base_fee(parent),
             false => 0,
         });
         let excess = self.chain.next_excess_blob_gas(parent);
+        let difficulty = if spec.is_enabled_in(SpecId::MERGE) { U256::ZERO } else { parent.difficulty };
+        let withdrawals = overrides.withdrawals.as_deref().unwrap_or_default();
         Header {
             parent_hash: self.parent_hash,
             ommers_hash: EMPTY_OMMER_ROOT_HASH,
             beneficiary: overrides.fee_recipient.map_or(parent.beneficiary, |hex| hex.0),
-            difficulty: overrides.difficulty.map_or(parent.difficulty, |hex| hex.0),
+            difficulty: overrides.difficulty.map_or(difficulty, |hex| hex.0),
             number,
             gas_limit: overrides.gas_limit.map_or(parent.gas_limit, |hex| hex.0),
             timestamp: time,
             mix_hash: overrides.prev_randao.map_or(B256::ZERO, |hex| hex.0),
-            base_fee_per_gas: since(SpecId::LONDON, base_fee),
-            withdrawals_root: spec.is_enabled_in(SpecId::SHANGHAI).then_some(EMPTY_WITHDRAWALS),
-            blob_gas_used: since(SpecId::CANCUN, 0),
-            excess_blob_gas: since(SpecId::CANCUN, excess),
+            base_fee_per_gas: spec.is_enabled_in(SpecId::LONDON).then_some(base_fee),
+            withdrawals_root: spec
+                .is_enabled_in(SpecId::SHANGHAI)
+                .then(|| calculate_withdrawals_root(withdrawals)),
+            blob_gas_used: spec.is_enabled_in(SpecId::CANCUN).then_some(0),
+            excess_blob_gas: spec.is_enabled_in(SpecId::CANCUN).then_some(excess),
             parent_beacon_block_root: spec
                 .is_enabled_in(SpecId::CANCUN)
                 .then(|| overrides.beacon_root.map_or(B256::ZERO, |hex| hex.0)),
@@ -161,8 +172,8 @@ impl<'a> Simulation<'a> {
     fn cfg(&self, number: u64, time: u64) -> CfgEnv {
         let mut cfg = self.chain.rules(number, time).cfg();
         cfg.disable_nonce_check = !self.validation;
-        cfg.disable_eip3607 = !self.validation;
-        cfg.disable_base_fee = !self.validation;
+        // That contracts can send is what simulations are asked for.
+        cfg.disable_eip3607 = true;
         cfg.disable_block_gas_limit = true;
         cfg.tx_chain_id_check = false;
         cfg.tx_gas_limit_cap = Some(u64::MAX);
@@ -189,7 +200,21 @@ impl<'a> Simulation<'a> {
             self.call(&surroundings, &header, call, &mut done)?;
         }
         system::after(&mut self.db, &surroundings.cfg, &surroundings.env)?;
-        self.seal(header, done)
+        if !header.difficulty.is_zero() {
+            self.credit(header.beneficiary, block_reward(rules.spec))?;
+        }
+        let withdrawals = header.withdrawals_root.map(|_| overrides.withdrawals.unwrap_or_default());
+        for withdrawal in withdrawals.iter().flatten() {
+            self.credit(withdrawal.address, withdrawal.amount_wei())?;
+        }
+        self.seal(header, done, withdrawals)
+    }
+
+    fn credit(&mut self, address: Address, wei: U256) -> Result<(), Error> {
+        let mut info = self.db.load_account(address).map_err(Error::internal)?.info().unwrap_or_default();
+        info.balance = info.balance.saturating_add(wei);
+        self.db.insert_account_info(address, info);
+        Ok(())
     }
 
     fn call(
@@ -212,18 +237,21 @@ impl<'a> Simulation<'a> {
         let gas = gas.min(self.gas_left);
         if request.gas_price.is_none() {
             // Without a price it is a transaction of the usual type that pays nothing.
-            request.max_fee = request.max_fee.or(request.max_tip).or(Some(0));
+            request.max_fee = request.max_fee.or(Some(0));
             request.max_tip = request.max_tip.or(Some(0));
         }
-        let chain_id = self.chain.chain_id;
-        if self.validation {
-            Self::check_nonce(from, account.nonce, nonce, gas)?;
+        if !at.cfg.spec.is_enabled_in(SpecId::LONDON) {
+            request.before_london();
         }
+        let chain_id = self.chain.chain_id;
+        let mut cfg = at.cfg.clone();
+        cfg.disable_base_fee = !self.validation && request.fee_cap() == 0 && request.tip_cap() == 0;
+        self.check(&account, &request, (nonce, gas), &at.env, cfg.disable_base_fee)?;
         let tx = request.unsigned(Missing { nonce, gas, chain_id });
         let environment = request.environment(gas, nonce, chain_id);
         let watch = Transfers::new(Deadline::new(self.deadline), self.trace_transfers);
         let context = Context::mainnet().with_db(&mut self.db);
-        let context = context.with_block(at.env.clone()).with_cfg(at.cfg.clone());
+        let context = context.with_block(at.env.clone()).with_cfg(cfg);
         let evm = context.build_mainnet_with_inspector(watch);
         let mut evm = evm.with_precompiles(at.precompiled.clone());
         let result = evm.inspect_tx(environment);
@@ -238,23 +266,56 @@ impl<'a> Simulation<'a> {
             other => Error::internal(other),
         })?;
         self.db.commit(executed.state);
+        if account.nonce == u64::MAX && request.to.is_some() {
+            self.begin_again(from)?;
+        }
         self.gas_left = self.gas_left.saturating_sub(executed.result.tx_gas_used());
         done.add(tx, executed.result, watch.into_logs());
         Ok(())
     }
 
-    /// The nonce is what is wrong first, whatever else is.
-    fn check_nonce(from: Address, state: u64, tx: u64, gas: u64) -> Result<(), Error> {
+    /// The nonce is what is wrong first, whatever else is; then come the fees, then the money, and only then what revm looks
+    /// at.
+    fn check(
+        &self,
+        account: &AccountInfo,
+        request: &Request,
+        (nonce, gas): (u64, u64),
+        env: &BlockEnv,
+        unpaid: bool,
+    ) -> Result<(), Error> {
+        let (state, cap, tip) = (account.nonce, request.fee_cap(), request.tip_cap());
+        let wanted = U256::from(gas).saturating_mul(U256::from(cap));
+        let wanted = wanted.saturating_add(request.value).saturating_add(request.blob_cost());
         let why = match () {
-            () if tx > state => InvalidTransaction::NonceTooHigh { tx, state },
-            () if tx < state => InvalidTransaction::NonceTooLow { tx, state },
-            () if state == u64::MAX => InvalidTransaction::NonceOverflowInTransaction,
+            () if self.validation && nonce > state => InvalidTransaction::NonceTooHigh { tx: nonce, state },
+            () if self.validation && nonce < state => InvalidTransaction::NonceTooLow { tx: nonce, state },
+            () if self.validation && state == u64::MAX => InvalidTransaction::NonceOverflowInTransaction,
+            () if !unpaid && cap < tip => InvalidTransaction::PriorityFeeGreaterThanMaxFee,
+            () if !unpaid && cap < u128::from(env.basefee) => InvalidTransaction::GasPriceLessThanBasefee,
+            () if account.balance < wanted => InvalidTransaction::LackOfFundForMaxFee {
+                fee: Box::new(wanted),
+                balance: Box::new(account.balance),
+            },
             () => return Ok(()),
         };
-        Err(invalid(&why, from, gas, U256::ZERO, 0))
+        Err(invalid(&why, request.from.unwrap_or_default(), gas, U256::from(cap), env.basefee))
     }
 
-    fn seal(&mut self, header: Header, done: Done) -> Result<Simulated, Error> {
+    /// After the greatest nonce comes zero, where nobody looks at nonces.
+    fn begin_again(&mut self, address: Address) -> Result<(), Error> {
+        let mut info = self.db.load_account(address).map_err(Error::internal)?.info().unwrap_or_default();
+        info.nonce = 0;
+        self.db.insert_account_info(address, info);
+        Ok(())
+    }
+
+    fn seal(
+        &mut self,
+        header: Header,
+        done: Done,
+        withdrawals: Option<Vec<Withdrawal>>,
+    ) -> Result<Simulated, Error> {
         let encoded = done.receipts.iter().map(Encodable2718::encoded_2718).collect::<Vec<_>>();
         let transactions = done.transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
         let header = Header {
@@ -266,6 +327,7 @@ impl<'a> Simulation<'a> {
                 .iter()
                 .fold(Default::default(), |bloom, receipt| bloom | *receipt.logs_bloom()),
             gas_used: done.gas_used,
+            blob_gas_used: header.blob_gas_used.map(|_| done.blob_gas_used()),
             ..header
         };
         let block = SealedBlock::new(header, done.transactions);
@@ -273,7 +335,7 @@ impl<'a> Simulation<'a> {
         self.parent_hash = block.id().hash;
         self.db.cache.block_hashes.insert(U256::from(block.id().number), block.id().hash);
         let block = ReceiptedBlock { block, receipts: done.receipts.into() };
-        Ok(Simulated { block, calls: done.calls })
+        Ok(Simulated { block, withdrawals, calls: done.calls })
     }
 
     fn root(&self) -> Result<B256, Error> {
@@ -297,6 +359,17 @@ struct Surroundings {
     precompiled: Precompiled,
 }
 
+/// What a block before the merge paid its miner, in wei.
+fn block_reward(spec: SpecId) -> U256 {
+    const ETHER: u64 = 1_000_000_000_000_000_000;
+    let ether = match () {
+        () if spec.is_enabled_in(SpecId::PETERSBURG) => 2,
+        () if spec.is_enabled_in(SpecId::BYZANTIUM) => 3,
+        () => 5,
+    };
+    U256::from(ether) * U256::from(ETHER)
+}
+
 fn invalid(why: &InvalidTransaction, from: Address, gas: u64, cap: U256, base_fee: u64) -> Error {
     let error = error::invalid(why, from, gas, cap, base_fee);
     wrong(code(why), format!("err: {} (supplied gas {gas})", error.message))
@@ -310,10 +383,12 @@ const fn code(why: &InvalidTransaction) -> i32 {
         InvalidTransaction::GasPriceLessThanBasefee => -38012,
         InvalidTransaction::CallGasCostMoreThanGasLimit { .. }
         | InvalidTransaction::GasFloorMoreThanGasLimit { .. } => -38013,
-        InvalidTransaction::LackOfFundForMaxFee { .. } => -38014,
+        InvalidTransaction::LackOfFundForMaxFee { .. }
+        | InvalidTransaction::OverflowPaymentInTransaction => -38014,
         InvalidTransaction::CallerGasLimitMoreThanBlock => -38015,
         InvalidTransaction::RejectCallerWithCode => -38024,
         InvalidTransaction::CreateInitCodeSizeLimit => -38025,
+        InvalidTransaction::PriorityFeeGreaterThanMaxFee => crate::error::INVALID_PARAMS,
         _ => -32603,
     }
 }

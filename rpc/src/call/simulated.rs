@@ -1,6 +1,7 @@
 //! What a simulation gave.
 
-use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, TxType};
+use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, Transaction as _, TxType};
+use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::Log;
 use revm::context::result::ExecutionResult;
 use types::{ReceiptedBlock, Transaction};
@@ -8,6 +9,8 @@ use types::{ReceiptedBlock, Transaction};
 /// A block that was simulated, and what its calls gave.
 pub(crate) struct Simulated {
     pub(crate) block: ReceiptedBlock,
+    /// Where the fork has them.
+    pub(crate) withdrawals: Option<Vec<Withdrawal>>,
     pub(crate) calls: Vec<Called>,
 }
 
@@ -28,6 +31,10 @@ pub(super) struct Done {
 }
 
 impl Done {
+    pub(super) fn blob_gas_used(&self) -> u64 {
+        self.transactions.iter().filter_map(|tx| tx.blob_gas_used()).sum()
+    }
+
     pub(super) fn add(&mut self, tx: Transaction, result: ExecutionResult, logs: Vec<Log>) {
         self.gas_used += result.tx_gas_used();
         let receipt = Receipt {

@@ -6,16 +6,18 @@ use crate::{Error, State, chain::Chain};
 use alloy_consensus::Header;
 use alloy_primitives::U256;
 use revm::{
-    Context, DatabaseRef, InspectEvm, MainBuilder, MainContext,
+    Context, DatabaseRef, InspectEvm, Inspector, MainBuilder, MainContext,
     context::{
         BlockEnv, CfgEnv, TxEnv,
         result::{EVMError, ResultAndState},
     },
     database::CacheDB,
+    handler::MainnetContext,
+    inspector::NoOpInspector,
     primitives::hardfork::SpecId,
     state::AccountInfo,
 };
-use std::{sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 /// Runs requests on a state, each from the same start.
 pub(crate) struct Simulator {
@@ -49,6 +51,7 @@ impl Simulator {
         block: Option<BlockOverrides>,
     ) -> Result<(), Error> {
         if let Some(block) = block {
+            block.check_for_call()?;
             block.apply(&mut self.block);
         }
         overrides::apply(&state.unwrap_or_default(), &mut self.db, &mut self.precompiled)
@@ -66,19 +69,38 @@ impl Simulator {
 
     /// Executes with so much gas.
     pub(crate) fn run(&mut self, request: &Request, gas: u64) -> Result<ResultAndState, Error> {
-        let nonce = self.account(request.from.unwrap_or_default())?.nonce;
-        let tx = request.environment(gas, nonce, self.cfg.chain_id);
-        self.run_tx(tx)
+        Ok(self.run_watched(request, gas, NoOpInspector)?.0)
     }
 
-    fn run_tx(&mut self, tx: TxEnv) -> Result<ResultAndState, Error> {
+    /// Executes with so much gas, while somebody watches.
+    pub(crate) fn run_watched<W: Watch>(
+        &mut self,
+        request: &Request,
+        gas: u64,
+        watch: W,
+    ) -> Result<(ResultAndState, W), Error> {
+        let nonce = self.account(request.from.unwrap_or_default())?.nonce;
+        let mut request = Cow::Borrowed(request);
+        if !self.spec().is_enabled_in(SpecId::LONDON) {
+            request.to_mut().before_london();
+        }
+        let unpriced_blobs = request.max_blob_fee.map_or(request.blob_hashes.is_some(), |fee| fee == 0);
+        self.run_tx(request.environment(gas, nonce, self.cfg.chain_id), unpriced_blobs, watch)
+    }
+
+    fn run_tx<W: Watch>(
+        &mut self,
+        tx: TxEnv,
+        unpriced_blobs: bool,
+        watch: W,
+    ) -> Result<(ResultAndState, W), Error> {
         let (mut cfg, mut block) = (self.cfg.clone(), self.block.clone());
-        if tx.gas_price == 0 {
+        if tx.gas_price == 0 && tx.gas_priority_fee.unwrap_or(0) == 0 {
             // Who pays nothing does not see what gas costs either.
             cfg.disable_base_fee = true;
             block.basefee = 0;
         }
-        if tx.max_fee_per_blob_gas == 0
+        if unpriced_blobs
             && let Some(price) = &mut block.blob_excess_gas_and_price
         {
             price.blob_gasprice = 0;
@@ -87,16 +109,23 @@ impl Simulator {
         let deadline = Deadline::new(self.deadline);
         let base_fee = block.basefee;
         let context = Context::mainnet().with_db(&mut self.db).with_block(block).with_cfg(cfg);
-        let evm = context.build_mainnet_with_inspector(deadline);
+        let evm = context.build_mainnet_with_inspector((deadline, watch));
         let mut evm = evm.with_precompiles(self.precompiled.clone());
         let result = evm.inspect_tx(tx);
-        if evm.inspector.is_over() || Instant::now() >= self.deadline {
+        let (deadline, watch) = evm.inspector;
+        if deadline.is_over() || Instant::now() >= self.deadline {
             return Err(error::timeout());
         }
-        result.map_err(|failed| match failed {
+        let done = result.map_err(|failed| match failed {
             EVMError::Transaction(why) => error::invalid(&why, caller, gas, U256::from(cap), base_fee),
             EVMError::Database(why) => Error::internal(why),
             other => Error::internal(other),
-        })
+        })?;
+        Ok((done, watch))
     }
 }
+
+/// Whoever can watch an execution.
+pub(crate) trait Watch: for<'a> Inspector<MainnetContext<&'a mut CacheDB<StateDb>>> {}
+
+impl<W: for<'a> Inspector<MainnetContext<&'a mut CacheDB<StateDb>>>> Watch for W {}

@@ -2,8 +2,8 @@
 
 use super::Request;
 use alloy_consensus::{
-    SignableTransaction, Signed, TxEip1559, TxEip2930, TxEip7702, TxEnvelope, TxLegacy,
-    transaction::Recovered,
+    SignableTransaction, Signed, TxEip1559, TxEip2930, TxEip4844, TxEip4844Variant, TxEip7702, TxEnvelope,
+    TxLegacy, transaction::Recovered,
 };
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Bytes, Signature, TxKind, U256, keccak256};
@@ -29,7 +29,7 @@ impl Request {
         let max_fee_per_gas = self.max_fee.unwrap_or(0);
         let max_priority_fee_per_gas = self.max_tip.unwrap_or(0);
         let gas_price = self.fee_cap();
-        let envelope = match self.ty() {
+        let envelope = match self.transaction_type() {
             0 => {
                 let tx = TxLegacy { chain_id: None, nonce, gas_price, gas_limit, to, value, input };
                 let encoded = legacy(&tx);
@@ -41,6 +41,22 @@ impl Request {
                 let tx = TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
                 TxEnvelope::from(tx.into_signed(nothing))
             }
+            3 => TxEnvelope::Eip4844(
+                TxEip4844Variant::TxEip4844(TxEip4844 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to: self.to.unwrap_or_default(),
+                    value,
+                    access_list,
+                    blob_versioned_hashes: self.blob_hashes.clone().unwrap_or_default(),
+                    max_fee_per_blob_gas: self.max_blob_fee.unwrap_or(0),
+                    input,
+                })
+                .into_signed(nothing),
+            ),
             4 => TxEnvelope::from(
                 TxEip7702 {
                     chain_id,

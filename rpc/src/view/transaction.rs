@@ -26,6 +26,9 @@ impl Mined {
     }
 }
 
+/// What a `v` of zero says about the chain, by EIP-155's formula and in 64 bits.
+const UNSIGNED_CHAIN: u64 = 0_u64.wrapping_sub(35) / 2;
+
 /// A transaction as clients see it.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,11 +77,15 @@ impl<'a> TransactionView<'a> {
             None => tx.max_fee_per_gas(),
         };
         let parity = u64::from(tx.signature().v());
+        let is_signed = !tx.signature().r().is_zero();
         let v = match (tx.is_legacy(), tx.chain_id()) {
+            (true, None) if !is_signed => 0,
             (true, Some(chain_id)) => u128::from(chain_id) * 2 + 35 + u128::from(parity),
             (true, None) => 27 + u128::from(parity),
             (false, _) => parity.into(),
         };
+        // Simulated ones have no signature. Old ones among them are shown for the chain that go-ethereum reads out of that.
+        let chain_id = tx.chain_id().or_else(|| (!is_signed).then_some(UNSIGNED_CHAIN));
         Self {
             block_hash: mined.map(|mined| mined.block.hash).filter(|hash| !hash.is_zero()),
             block_number: mined.map(|mined| U64::from(mined.block.number)),
@@ -97,7 +104,7 @@ impl<'a> TransactionView<'a> {
             value: tx.value(),
             ty: U8::from(tx.ty()),
             access_list: tx.access_list(),
-            chain_id: tx.chain_id().map(U64::from),
+            chain_id: chain_id.map(U64::from),
             blob_versioned_hashes: tx.blob_versioned_hashes(),
             authorization_list: tx.authorization_list(),
             v: U128::from(v),

@@ -82,6 +82,8 @@ fn difference(path: &str, recorded: &Value, answer: &Value) -> Option<String> {
             Some(format!("{path}: {} items, recorded {}", b.len(), a.len()))
         }
         (a, b) if a == b => None,
+        // One writer's 0 is another's 0.0.
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => None,
         (a, b) => Some(format!("{path}: {}, recorded {}", short(b), short(a))),
     }
 }

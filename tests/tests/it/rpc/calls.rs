@@ -128,6 +128,101 @@ fn a_simulated_block_is_like_a_real_one() {
     }
 }
 
+/// What go-ethereum looks at in a simulated transaction, in its order: nonce, fees, money, and only then the gas.
+#[test]
+fn simulated_transactions_are_refused_for_the_first_reason() {
+    let world = world();
+    let poor = Address::repeat_byte(9);
+    let call = |fields: Value| {
+        let mut call = json!({ "from": poor, "to": LOGGER });
+        call.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        call
+    };
+    let expensive = json!({ "baseFeePerGas": "0x14" });
+    for (code, block) in [
+        (-38014, json!({ "calls": [call(json!({ "gas": "0x0", "value": "0x1" }))] })),
+        (-38013, json!({ "calls": [call(json!({ "gas": "0x0" }))] })),
+        (-32602, json!({ "calls": [call(json!({ "maxPriorityFeePerGas": "0x1" }))] })),
+        (
+            -38012,
+            json!({ "blockOverrides": expensive, "calls": [call(json!({ "maxFeePerGas": "0xa" }))] }),
+        ),
+        (-38012, json!({ "blockOverrides": expensive, "calls": [call(json!({ "gasPrice": "0x5" }))] })),
+        (-38021, json!({ "blockOverrides": { "time": "0xffffffffffffffff" } })),
+    ] {
+        let error = match code {
+            // The block after it has no time left.
+            -38021 => {
+                let after = json!({ "blockOverrides": { "number": "0x4" } });
+                world.error("eth_simulateV1", json!([{ "blockStateCalls": [block, after] }]))
+            }
+            _ => world.error("eth_simulateV1", json!([{ "blockStateCalls": [block] }])),
+        };
+        assert_eq!(error["code"], code, "{error}");
+    }
+    // Who pays nothing need not pay the base fee, and who is a contract can send even where all else is checked.
+    let free = json!({ "blockOverrides": expensive, "calls": [call(json!({}))] });
+    assert_eq!(
+        world.ok("eth_simulateV1", json!([{ "blockStateCalls": [free] }]))[0]["calls"][0]["status"],
+        "0x1"
+    );
+    let contract = json!({
+        "blockOverrides": { "baseFeePerGas": "0x0" },
+        "calls": [{ "from": COUNTER, "to": LOGGER, "nonce": "0x1" }],
+    });
+    let sent = world.ok("eth_simulateV1", json!([{ "blockStateCalls": [contract], "validation": true }]));
+    assert_eq!(sent[0]["calls"][0]["status"], "0x1");
+}
+
+#[test]
+fn simulated_nonces_begin_again_and_withdrawals_are_credited() {
+    let world = world();
+    let (poor, other) = (Address::repeat_byte(9), Address::repeat_byte(8));
+    let call = json!({ "from": poor, "to": LOGGER });
+    let last = json!({
+        "stateOverrides": { poor.to_string(): { "nonce": "0xffffffffffffffff" } },
+        "calls": [call, call],
+    });
+    let options = json!([{ "blockStateCalls": [last], "returnFullTransactions": true }]);
+    let transactions = world.ok("eth_simulateV1", options)[0]["transactions"].clone();
+    assert_eq!(transactions[0]["nonce"], "0xffffffffffffffff");
+    assert_eq!(transactions[1]["nonce"], "0x0");
+    let withdrawal = json!({ "index": "0x0", "validatorIndex": "0x1", "address": other, "amount": "0x2" });
+    let blocks = json!([
+        { "blockOverrides": { "withdrawals": [withdrawal] } },
+        { "calls": [{ "from": other, "to": poor, "value": "0x77359400" }] },
+    ]);
+    let simulated = world.ok("eth_simulateV1", json!([{ "blockStateCalls": blocks }]));
+    assert_eq!(simulated[0]["withdrawals"], json!([withdrawal]));
+    assert_ne!(simulated[0]["withdrawalsRoot"], simulated[1]["withdrawalsRoot"]);
+    assert_eq!(simulated[1]["calls"][0]["status"], "0x1", "two gwei can be spent");
+    for (field, value) in [("withdrawals", json!([])), ("beaconRoot", json!(B256::ZERO))] {
+        let error = world.error("eth_call", json!([call, "latest", {}, { field: value }]));
+        assert!(error["message"].as_str().unwrap().contains(field), "{error}");
+    }
+}
+
+#[test]
+fn calls_take_what_go_ethereum_takes() {
+    let world = world();
+    let none = world.error("eth_call", json!([{ "to": COUNTER, "gas": "0x0" }]));
+    assert_eq!(none["message"], "intrinsic gas too low: have 0, want 21000");
+    world.ok("eth_call", json!([{ "to": COUNTER, "gas": "0xffff", "nonce": "0xffffffffffffffff" }]));
+    let both = json!([{ "from": alice().address(), "to": COUNTER, "input": "0x01", "data": "0x02" }]);
+    world.ok("eth_call", both.clone());
+    assert_eq!(world.error("eth_fillTransaction", both)["code"], -32000);
+    let plain = json!([{ "from": alice().address(), "to": Address::repeat_byte(8), "accessList": [] }]);
+    assert_eq!(world.ok("eth_estimateGas", plain), "0x5208");
+    // BLOBBASEFEE, and what it is pretended to be.
+    let code = "0x4a5f5260205ff3";
+    let asked = |block: Value| {
+        let state = json!({ LOGGER.to_string(): { "code": code } });
+        world.ok("eth_call", json!([{ "to": LOGGER }, "latest", state, block]))
+    };
+    assert_eq!(asked(json!({})), json!(B256::with_last_byte(1)));
+    assert_eq!(asked(json!({ "blobBaseFee": "0x7" })), json!(B256::with_last_byte(7)));
+}
+
 #[test]
 fn traces_show_how_it_was_executed() {
     let mut world = world();
@@ -171,7 +266,10 @@ fn access_lists_and_filled_transactions() {
     assert_eq!((&tx["type"], &tx["nonce"], &tx["chainId"]), (&json!("0x2"), &json!("0x0"), &json!("0x539")));
     let legacy =
         json!([{ "from": alice().address(), "to": COUNTER, "gasPrice": "0x77359400", "gas": "0x5208" }]);
-    assert_eq!(world.ok("eth_fillTransaction", legacy)["tx"]["gas"], "0x5208");
+    let legacy = world.ok("eth_fillTransaction", legacy)["tx"].clone();
+    assert_eq!((&legacy["gas"], &legacy["type"]), (&json!("0x5208"), &json!("0x0")));
+    assert_eq!((&legacy["maxFeePerGas"], legacy.get("chainId")), (&Value::Null, None));
+    assert_eq!((&tx["gasPrice"], &tx["v"], &tx["yParity"]), (&Value::Null, &json!("0x0"), &json!("0x0")));
     world.ok("eth_sendRawTransaction", json!([transfer(0).encoded()]));
     let next = world.ok("eth_fillTransaction", json!([{ "from": alice().address(), "to": COUNTER }]));
     assert_eq!(next["tx"]["nonce"], "0x1", "after what waits");

@@ -206,6 +206,26 @@ fn logs_are_bounded() {
 }
 
 #[test]
+fn what_does_not_exist_is_shown_as_go_ethereum_shows_it() {
+    let world = world();
+    let nobody = world.ok("eth_getProof", json!([Address::repeat_byte(9), [], "latest"]));
+    assert_eq!((&nobody["codeHash"], &nobody["storageHash"]), (&json!(B256::ZERO), &json!(B256::ZERO)));
+    let raw = |method: &str, at: Value| {
+        let answer = world.post(&json!({ "id": 1, "method": method, "params": [at] }));
+        serde_json::from_slice::<Value>(&answer.body).unwrap()
+    };
+    assert_eq!(raw("debug_getRawHeader", json!("0x99"))["result"], "0x");
+    assert_eq!(raw("debug_getRawBlock", json!("0x99"))["result"], "0x");
+    assert_eq!(raw("debug_getRawBlock", json!(B256::ZERO))["error"]["code"], -32000);
+    assert_eq!(raw("debug_getRawReceipts", json!("0x99"))["result"], Value::Null);
+    assert_eq!(raw("debug_getRawReceipts", json!(B256::ZERO))["result"], json!([]));
+    assert_eq!(raw("eth_getHeaderByNumber", json!("0x8000000000000000"))["error"]["code"], -32602);
+    let many = (0..1_025).map(|slot| B256::from(U256::from(slot))).collect::<Vec<_>>();
+    let error = world.error("eth_getStorageValues", json!([{ COUNTER.to_string(): many }]));
+    assert_eq!(error["code"], -38026);
+}
+
+#[test]
 fn the_rest_answers_too() {
     let mut world = world();
     world.seal(&[transfer(0), transfer(1)]);
@@ -221,7 +241,12 @@ fn the_rest_answers_too() {
         (&json!("0x0"), 3)
     );
     assert_eq!(history["reward"][1], json!(["0x3b9aca00", "0x3b9aca00", "0x3b9aca00"]));
-    assert_eq!(world.error("eth_feeHistory", json!(["0x1", "latest", [2, 1]]))["code"], -32602);
+    assert_eq!(history["blobGasUsedRatio"], json!([0, 0]), "nothing is a whole number");
+    assert_eq!(world.ok("eth_feeHistory", json!(["1", "latest", []]))["oldestBlock"], "0x1");
+    let nothing = world.post(&json!({ "id": 1, "method": "eth_feeHistory", "params": [0, "latest", [2, 1]] }));
+    let nothing = serde_json::from_slice::<Value>(&nothing.body).unwrap()["result"].clone();
+    assert_eq!(nothing, json!({ "oldestBlock": "0x0", "gasUsedRatio": null }));
+    assert_eq!(world.error("eth_feeHistory", json!(["0x1", "latest", [2, 1]]))["code"], -32000);
     assert_eq!(world.error("eth_feeHistory", json!(["0x1", "0x9", []]))["code"], -32000);
     assert_eq!(world.ok("eth_chainId", json!([])), "0x539");
     assert_eq!(world.ok("net_version", json!([])), "1337");
