@@ -61,7 +61,7 @@ fi
 
 say "tests"
 if cargo nextest --version >/dev/null 2>&1; then
-  cargo nextest run --workspace --locked --success-output final 2>&1 | tee "$log/tests" \
+  cargo nextest run --workspace --locked --no-fail-fast --success-output final 2>&1 | tee "$log/tests" \
     | grep -E '^ +(FAIL|SLOW|Summary|SIGABRT|TIMEOUT|TRY)|^ *client [a-z0-9]+: |^error|panicked' || { cat "$log/tests"; exit 1; }
   cargo test --workspace --locked --doc --quiet
   passed=$(grep -E '^ +Summary' "$log/tests" | grep -oE '[0-9]+ passed' | tail -n 1)
