@@ -135,6 +135,7 @@ export async function refresh() {
   if (key !== drawn) {
     drawn = key;
     block = answer && blockOf(answer);
+    if (answer?.name) text($("detail-title"), `Bundle ${answer.name}`);
     put(answer === null ? [unknown(what, failed)] : what.kind === "tx" ? transaction(answer) : bundle(answer));
   }
   speak(block);

@@ -65,8 +65,9 @@ fn try_measure() -> Result<f64, String> {
     thread::scope(|scope| {
         let mut parts = vec![scope.spawn(|| load.hold_back(url))];
         parts.extend(wallets.chunks(SENDERS_EACH).map(|own| scope.spawn(|| load.send(url, own))));
+        let until = Until(&load.is_over);
         let ratio = compare(url, pid, &load);
-        load.is_over.store(true, Ordering::Relaxed);
+        drop(until);
         for part in parts {
             part.join().map_err(|_| "the load panicked")??;
         }
@@ -143,6 +144,15 @@ struct Load {
     taken: AtomicUsize,
     is_held: AtomicBool,
     is_over: AtomicBool,
+}
+
+/// The load lasts as long as this does, whatever ends it.
+struct Until<'a>(&'a AtomicBool);
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Load {
