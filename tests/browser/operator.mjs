@@ -14,7 +14,7 @@ run(async () => {
   check(await page.locator("#faults-panel").isHidden(), "nothing can be broken here");
   const frames = await screen.frames();
 
-  const made = await fetch(`${url}/v1/accounts`, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  const made = await fetch(`${url}/v1/accounts`, { method: "POST", headers: { authorization: `Bearer ${token}`, "content-type": "application/json" } });
   equal(made.status, 201, "an account is made");
   const { address } = await made.json();
   await page.locator("#accounts-token").waitFor();

@@ -78,7 +78,8 @@ fn try_measure() -> Result<f64, String> {
 /// Makes a managed account, so that there is one to be shown.
 fn make_account(url: &str) -> Result<(), String> {
     let mut client = Client::connect(url).map_err(|why| why.to_string())?;
-    let made = client.request("POST", "/v1/accounts", &[OPERATOR], b"").map_err(|why| why.to_string())?;
+    let headers = [OPERATOR, ("content-type", "application/json")];
+    let made = client.request("POST", "/v1/accounts", &headers, b"").map_err(|why| why.to_string())?;
     if made.status == 201 { Ok(()) } else { Err(format!("no account can be made: {}", made.status)) }
 }
 
