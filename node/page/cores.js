@@ -1,33 +1,27 @@
-// What the cores were used for in the last slots, newest at the right.
+// What the cores were used for in the last slots, newest at the right. However many cores there are, the box scrolls.
 
 import { $, attribute, count, el, text } from "./dom.js";
 import { now, parts } from "./live.js";
 
 const SLOTS = 48;
-const ROWS_MAX = 3;
-const rows = new Map();
+// So many rows have room at full height; more are drawn lower.
+const ROWS_HIGH = 3;
+const rows = [];
+let drawn = [];
 
 export function start() {
   const kinds = [["ours", "ours"], ["again", "ours, a later version"], ["other", "somebody else's"], ["free", "free"], ["none", "no block"]];
   const legend = el("p", { class: "legend" }, ...kinds.map(([kind, words]) => el("span", { class: kind }, words)));
-  $("cores").append(el("div", { id: "core-rows" }), legend);
+  $("cores").append(el("div", { id: "core-rows", tabindex: "0", role: "group", "aria-label": "Cores" }), legend);
   setInterval(draw, 500);
 }
 
 function row(core) {
   const cells = [...Array(SLOTS)].map(() => el("i"));
   const box = el("div", { class: "core-cells", role: "img" }, ...cells);
-  const made = { item: el("div", { class: "core-row" }, el("span", {}, `core ${core}`), box), box, cells };
-  $("core-rows").append(made.item);
-  return made;
-}
-
-// Of many cores those that we used are shown.
-function chosen(node, slots) {
-  const used = new Set();
-  for (const [, cores] of slots) cores.forEach((use, core) => Array.isArray(use) && used.add(core));
-  const all = [...Array(node.cores).keys()];
-  return all.sort((a, b) => used.has(b) - used.has(a) || a - b).slice(0, ROWS_MAX).sort((a, b) => a - b);
+  const item = el("div", { class: "core-row" }, el("span", {}, `core ${core}`), box);
+  $("core-rows").append(item);
+  return { item, box, cells };
 }
 
 function use(cores, core, slot, oldest, newest) {
@@ -49,25 +43,22 @@ export function draw() {
   // The very first slot of a chain is long ago.
   const oldest = slots.find(([slot]) => slot > newest - 10 * SLOTS)?.[0] ?? newest;
   const last = Math.max(newest, Math.floor((now() - node.epochMs) / node.slotMs));
-  const wanted = chosen(node, slots);
-  for (const [core, made] of rows) {
-    if (wanted.includes(core)) continue;
-    made.item.remove();
-    rows.delete(core);
-  }
-  for (const core of wanted) {
-    const made = rows.get(core) ?? row(core);
-    rows.set(core, made);
+  // Hundreds of cores are thousands of cells: they are looked at only when something is new.
+  if (drawn[0] === last && drawn[1] === slots && rows.length === node.cores) return;
+  drawn = [last, slots];
+  while (rows.length < node.cores) rows.push(row(rows.length));
+  while (rows.length > node.cores) rows.pop().item.remove();
+  attribute($("core-rows"), "data-many", node.cores > ROWS_HIGH);
+  rows.forEach(({ box, cells }, core) => {
     let ours = 0;
-    made.cells.forEach((cell, place) => {
+    cells.forEach((cell, place) => {
       const slot = last - SLOTS + 1 + place;
       const [kind, words] = use(bySlot.get(slot), core, slot, oldest, newest);
       ours += kind === "ours" || kind === "again";
       attribute(cell, "data-use", kind);
       attribute(cell, "title", words);
     });
-    attribute(made.box, "aria-label", `Core ${core}: ours in ${ours} of the last ${SLOTS} slots`);
-  }
-  const shown = node.cores > wanted.length ? `, ${wanted.length} of ${node.cores} cores` : "";
-  text($("cores-note"), `the last ${SLOTS} slots, to ${count(last)}${shown}`);
+    attribute(box, "aria-label", `Core ${core}: ours in ${ours} of the last ${SLOTS} slots`);
+  });
+  text($("cores-note"), `one box for each slot, to ${count(last)}`);
 }

@@ -19,6 +19,16 @@ const ONCE = [
 const toggles = [];
 let validators = null;
 
+// What is under way and ends by itself.
+function underWay({ fork, skipped: [from, to] }) {
+  const slot = parts.get("heads")?.bestSlot ?? 0;
+  return [
+    fork && !fork.running && `A fork of ${fork.depth} blocks begins with the next block that reports a package.`,
+    fork?.running && `A fork runs: ${fork.depth} blocks will be lost.`,
+    to > from && slot < to && `The slots from ${from} to ${to - 1} have no block.`,
+  ].filter(Boolean).join(" ");
+}
+
 async function ask(wish, words) {
   text($("faults-said"), `${words} …`);
   try {
@@ -73,5 +83,6 @@ export function draw() {
   $("faults-panel").hidden = !view;
   if (!view) return;
   if (!validators) build(view);
+  text($("faults-now"), underWay(view) || "Nothing is under way that ends by itself.");
   for (const [button, isOn] of toggles) attribute(button, "aria-pressed", Boolean(isOn(view)));
 }

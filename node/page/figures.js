@@ -7,7 +7,7 @@ import { now, parts } from "./live.js";
 const FIGURES = [
   ["Sealed", ({ heads }) => [count(heads.latest.number), `${count(heads.openTransactions)} in the open block`]],
   ["Applied", ({ heads }) => [count(heads.safe.number), "by the service, at JAM's best block"]],
-  ["Final", ({ heads }) => [count(heads.finalized.number), `${count(heads.latest.number - heads.finalized.number)} blocks on their way`]],
+  ["Final", onTheirWay],
   ["JAM's best slot", bestSlot],
   ["Finality", ({ heads }) => [`${count(heads.lagBlocks)} behind`, `final slot ${count(heads.finalSlot)}`]],
   ["Validators", ({ heads, node }) => [`${heads.peers} of ${node.validators}`, "connected", heads.peers ? null : "bad"]],
@@ -18,6 +18,14 @@ const FIGURES = [
   ["Second guarantees", ({ totals }) => [count(totals.duplicateGuarantees), "harmless; applied once"]],
   ["Releases", ({ totals }) => [count(totals.releases), "blocks back to the pool"]],
 ];
+
+// Building waits when as many blocks as may be are sealed and not final.
+function onTheirWay({ heads, node }) {
+  const [many, most] = [count(heads.unfinished), count(node.unfinishedMax)];
+  const isFull = heads.unfinished >= node.unfinishedMax;
+  const words = isFull ? `${many} of ${most} are on their way: building waits` : `${many} of ${most} blocks on their way`;
+  return [count(heads.finalized.number), words, isFull ? "bad" : null];
+}
 
 function bestSlot({ heads, node }) {
   const slot = Math.floor((now() - node.epochMs) / node.slotMs);
@@ -47,16 +55,4 @@ export function draw() {
     text(boxes[place].words, words);
     attribute(boxes[place].box, "class", tone ?? null);
   });
-  alarm(known.heads);
-}
-
-function alarm(heads) {
-  const words = [
-    heads.halted && `Building stopped: ${heads.halted}.`,
-    heads.trouble && `Nothing can be written: ${heads.trouble}.`,
-    heads.paused && "Building is paused by the operator.",
-    heads.syncing && "The node still catches up with JAM.",
-  ].filter(Boolean).join(" ");
-  text($("alarm"), words);
-  $("alarm").hidden = words === "";
 }

@@ -1,10 +1,10 @@
 // The lanes: each bundle is a card that keeps its place in the document while it moves on.
 
 import { $, attribute, count, duration, el, text } from "./dom.js";
+import { glide, places } from "./flights.js";
 import { bundles, now, parts } from "./live.js";
 
 const LANES = ["Queued", "Submitted", "Guaranteed", "Accumulated", "Finalized"];
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const cards = new Map();
 const lanes = new Map();
 let open = () => {};
@@ -43,23 +43,25 @@ function make(key) {
   const shown = {
     name: el("b"), transactions: el("small"), age: el("small", { class: "age" }), how: el("small", { class: "how" }), life,
   };
-  const button = el("button", { class: "card", type: "button" }, shown.name, shown.transactions, shown.age, shown.how, life);
+  const lines = [[shown.name, shown.transactions, shown.age], [shown.how, life]];
+  const button = el("button", { class: "card", type: "button" }, ...lines.map((line) => el("span", {}, ...line)));
   button.addEventListener("click", () => open(cards.get(key).bundle));
   return { ...shown, button, item: el("li", {}, button), bundle: null };
 }
 
-function howText(bundle) {
+function howText(bundle, node) {
   if (bundle.state === "Queued" && bundle.sends === 0) return "waits for its first window";
-  const core = bundle.core === null ? "" : ` · core ${bundle.core}`;
-  const sends = bundle.sends > 1 ? ` · sent ${bundle.sends}×` : "";
-  return `v${bundle.version}${core}${sends}`;
+  // Whatever failed was sent again, too.
+  const again = bundle.failed ? `failed ${bundle.failed} of ${node.retriesMax}` : bundle.sends > 1 ? `sent ${bundle.sends}×` : null;
+  const core = bundle.core === null ? null : `core ${bundle.core}`;
+  return [again, `v${bundle.version}`, core].filter(Boolean).join(" · ");
 }
 
 function drawCard(card, bundle, node) {
   card.bundle = bundle;
   text(card.name, `B-${bundle.number}`);
   text(card.transactions, `${count(bundle.transactions)} tx`);
-  text(card.how, howText(bundle));
+  text(card.how, howText(bundle, node));
   attribute(card.how, "class", bundle.sends > 1 ? "how again" : "how");
   attribute(card.button, "data-slow", bundle.why !== null);
   const shown = bundle.life !== null && ["Queued", "Submitted"].includes(bundle.state);
@@ -67,14 +69,20 @@ function drawCard(card, bundle, node) {
   card.life.hidden = !shown;
   [...card.life.children].forEach((pip, place) => attribute(pip, "class", place < bundle.life ? "on" : null));
   attribute(card.life, "data-low", bundle.life < node.anchorMargin);
-  attribute(card.button, "title", shown ? `its anchor lives for ${bundle.life} of ${node.history} blocks` : null);
+  attribute(card.button, "title", hint(bundle, shown, node));
   attribute(card.button, "aria-label", label(bundle, shown, node));
+}
+
+function hint(bundle, shown, node) {
+  const life = shown ? `its anchor lives for ${bundle.life} of ${node.history} blocks` : "";
+  const waits = bundle.givesUpAt === null ? "" : `its guarantee is waited for ${duration(node.guaranteeTimeoutMs)}`;
+  return [life, waits].filter(Boolean).join("; ") || null;
 }
 
 function label(bundle, shown, node) {
   const life = shown ? `, its anchor lives for ${bundle.life} of ${node.history} blocks` : "";
   const slow = bundle.why === null ? "" : ", slow";
-  return `Bundle B-${bundle.number}, ${bundle.transactions} transactions, ${howText(bundle)}${life}${slow}`;
+  return `Bundle B-${bundle.number}, ${bundle.transactions} transactions, ${howText(bundle, node)}${life}${slow}`;
 }
 
 // Next to go first; of the final ones the newest.
@@ -86,7 +94,7 @@ function order(state, list) {
 export function draw() {
   const node = parts.get("node");
   const all = bundles();
-  const before = calm.matches ? null : places();
+  const before = places(cards);
   const focused = document.activeElement;
   const seen = new Set();
   for (const state of LANES) {
@@ -111,32 +119,17 @@ export function draw() {
     cards.delete(key);
   }
   if (focused !== document.activeElement && focused?.isConnected) focused.focus({ preventScroll: true });
-  if (before) glide(before);
+  glide(before, cards);
   drawGivenUp(all);
   age();
 }
 
-function places() {
-  const found = new Map();
-  for (const [key, card] of cards) found.set(key, [card.item.parentElement, card.item.getBoundingClientRect()]);
-  return found;
-}
-
-// A card that changed its lane glides there. Nothing else moves with it.
-function glide(before) {
-  for (const [key, [lane, was]] of before) {
-    const card = cards.get(key);
-    if (!card || card.item.parentElement === lane) continue;
-    const is = card.item.getBoundingClientRect();
-    const from = `translate(${was.left - is.left}px, ${was.top - is.top}px)`;
-    card.button.animate([{ transform: from }, { transform: "none" }], { duration: 260, easing: "ease-out" });
-  }
-}
-
+// How long a bundle has been in its state, and how long its guarantee is still waited for.
 function age() {
   for (const { bundle, age: shown } of cards.values()) {
     const since = bundle.state === "Finalized" ? null : now() - (bundle.since ?? bundle.enqueuedAt);
-    text(shown, since === null ? "" : duration(since));
+    const left = bundle.givesUpAt === null ? "" : `, ${duration(bundle.givesUpAt - now())} left`;
+    text(shown, since === null ? "" : `${duration(since)}${left}`);
   }
 }
 

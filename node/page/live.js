@@ -1,12 +1,15 @@
 // What the node says: one stream of named parts and log lines. It comes back by itself when the node does.
 
 const LINES_KEPT = 500;
+const AGAIN_MS = 2000;
 
 export const parts = new Map();
 export const lines = [];
 const watchers = [];
 const linkWatchers = [];
 let build = null;
+let state = "waiting";
+let refused = null;
 let offsets = [];
 
 // Calls `act` with the names of the parts that changed and the lines that are new, after each message.
@@ -17,6 +20,11 @@ export function watch(act) {
 export function watchLink(act) {
   linkWatchers.push(act);
 }
+
+export const isLive = () => state === "live";
+
+// Why the node does not serve the stream, if it said so.
+export const refusal = () => refused;
 
 // The node's clock. A message is never younger than it looks, so of the last few the least delayed one counts.
 export function now() {
@@ -48,7 +56,9 @@ function take(message) {
   for (const act of watchers) act(changed, message);
 }
 
-function link(state) {
+function link(now, why = null) {
+  if (now === state && why === refused) return;
+  [state, refused] = [now, why];
   for (const act of linkWatchers) act(state);
 }
 
@@ -59,10 +69,24 @@ export function start() {
     take(JSON.parse(event.data));
   };
   source.onerror = () => {
-    link("lost");
     // A browser tries again by itself, unless the answer was a refusal.
-    if (source.readyState === EventSource.CLOSED) setTimeout(start, 2000);
+    if (source.readyState === EventSource.CLOSED) wasRefused();
+    else link("lost");
   };
+}
+
+// A stream that is refused does not tell why; the same question asked plainly does.
+async function wasRefused() {
+  const asked = new AbortController();
+  try {
+    const response = await fetch("/page/live", { signal: asked.signal });
+    if (response.ok) link("lost");
+    else link("refused", (await response.text()).trim());
+  } catch {
+    link("lost");
+  }
+  asked.abort();
+  setTimeout(start, AGAIN_MS);
 }
 
 // Asks the node by JSON-RPC.

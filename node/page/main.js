@@ -1,6 +1,7 @@
 // The page: what the node says comes in by one stream; each part of the page draws what it is about.
 
 import * as accounts from "./accounts.js";
+import * as alarm from "./alarm.js";
 import * as clock from "./clock.js";
 import * as cores from "./cores.js";
 import * as detail from "./detail.js";
@@ -24,6 +25,7 @@ function draw(changed, message) {
     text($("facts"), `chain ${node.chainId} · service ${node.service} · ${node.validators} validators, ${node.cores} cores · ${node.version}${node.dev ? " · development" : ""}${node.dryRun ? " · dry run" : ""}`);
   }
   if (has(changed, "heads", "totals", "node")) figures.draw();
+  if (has(changed, "heads")) alarm.draw();
   if (moved || has(changed, "node")) {
     lanes.draw();
     lanes.drawSlow();
@@ -32,16 +34,21 @@ function draw(changed, message) {
   if (has(changed, "pool", "refused", "node")) pool.draw();
   if (has(changed, "sizes", "node")) sizes.draw();
   if (has(changed, "faults")) faults.draw();
+  if (has(changed, "accounts")) {
+    accounts.draw();
+    accounts.ask();
+  }
   if (message.lines.length || message.whole) log.draw(Boolean(message.whole));
   attribute(document.querySelector("main"), "data-ready", true);
   if (moved || has(changed, "heads", "pool")) detail.refresh();
 }
 
-const LINKS = { live: "live", lost: "reconnecting", waiting: "connecting" };
+const LINKS = { live: "live", lost: "reconnecting", refused: "refused", waiting: "connecting" };
 
 theme.start();
 figures.start();
-lanes.start((bundle) => detail.show({ kind: "bundle", id: String(bundle.number) }));
+// A released block's number belongs to the block that was built in its place.
+lanes.start(({ state, number, hash }) => detail.show({ kind: "bundle", id: state === "Released" ? hash : String(number) }));
 cores.start();
 pool.start();
 sizes.start();
@@ -52,6 +59,7 @@ live.watch(draw);
 live.watchLink((state) => {
   attribute($("link"), "data-state", state);
   text($("link"), LINKS[state]);
+  alarm.draw();
 });
 live.start();
 accounts.start();

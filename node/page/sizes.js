@@ -1,4 +1,5 @@
-// How large the newest blocks came out, against what is allowed.
+// How large the newest blocks came out, against what is allowed. A witness has no limit of its own: it shares the bundle's
+// with codes and transactions.
 
 import { $, bytes, count, el, fill, text } from "./dom.js";
 import { parts } from "./live.js";
@@ -14,10 +15,10 @@ function of() {
 }
 
 function row() {
-  const [gas, bundle] = [of(), of()];
-  const plain = ["block", "transactions", "witness", "codes", "exports"].map((name) => [name, el("td")]);
-  const made = { gas, bundle, ...Object.fromEntries(plain) };
-  made.item = el("tr", {}, made.block, made.transactions, gas.cell, made.witness, made.codes, bundle.cell, made.exports);
+  const [gas, witness, bundle] = [of(), of(), of()];
+  const plain = ["block", "transactions", "codes", "exports"].map((name) => [name, el("td")]);
+  const made = { gas, witness, bundle, ...Object.fromEntries(plain) };
+  made.item = el("tr", {}, made.block, made.transactions, gas.cell, witness.cell, made.codes, bundle.cell, made.exports);
   body.append(made.item);
   return made;
 }
@@ -38,15 +39,17 @@ export function draw() {
     const made = rows[place];
     text(made.block, `B-${block}`);
     text(made.transactions, count(transactions));
-    text(made.witness, bytes(witness));
     text(made.codes, bytes(codes));
     text(made.exports, `${count(exports)} of ${count(node.exportSegmentsMax)}`);
     fill(made.gas.bar, gas / node.gasMax);
     text(made.gas.value, `${((100 * gas) / node.gasMax).toFixed(1)} %`);
+    fill(made.witness.bar, witness / node.bundleBytesMax);
+    text(made.witness.value, bytes(witness));
     fill(made.bundle.bar, bundle / node.bundleBytesMax);
     text(made.bundle.value, bytes(bundle));
   });
   const head = $("sizes").tHead.rows[0];
   text(head.cells[2], `Gas, of ${count(node.gasMax / 1e6)} M`);
+  text(head.cells[3], `Witness, of the bundle's ${bytes(node.bundleBytesMax)}`);
   text(head.cells[5], `Bundle, of ${bytes(node.bundleBytesMax)}`);
 }

@@ -1,6 +1,7 @@
 // Light, dark, or as the system has it.
 
 import { $, text } from "./dom.js";
+import { read, write } from "./kept.js";
 
 const CHOICES = ["auto", "light", "dark"];
 const KEY = "pectin-theme";
@@ -12,12 +13,12 @@ function apply(choice) {
 }
 
 export function start() {
-  let choice = localStorage.getItem(KEY);
+  let choice = read("localStorage", KEY);
   if (!CHOICES.includes(choice)) choice = "auto";
   apply(choice);
   $("theme").addEventListener("click", () => {
     choice = CHOICES[(CHOICES.indexOf(choice) + 1) % CHOICES.length];
-    localStorage.setItem(KEY, choice);
+    write("localStorage", KEY, choice);
     apply(choice);
   });
 }

@@ -20,12 +20,28 @@ run(async () => {
   await more();
   await screen.line("Queue: Not submitted bundleID=");
   await screen.press("Drop submissions");
-  await screen.press("Skip 5 slots");
-  await more();
-  await page.locator(".core-cells i[data-use=none]").first().waitFor();
 
+  // Slots without a block there are anyhow, with a validator down: it must be these.
+  await screen.press("Skip 5 slots");
+  await page.locator("#faults-now", { hasText: "have no block" }).waitFor();
+  const [from, to] = await page.evaluate(async () => (await import("/page/live.js")).parts.get("faults").skipped);
+  equal(to - from, 5, "slots that are skipped");
+  await more();
+  await page.waitForFunction(([from, to]) => {
+    const empty = [...document.querySelectorAll(".core-row:first-child i[data-use=none]")].map((cell) => cell.title);
+    return [...Array(to - from).keys()].every((place) => empty.includes(`slot ${from + place}: no block`));
+  }, [from, to]);
+
+  // A fork begins with a package that is reported, and loses it: the bundle must wait again, and go out once more.
+  const before = await page.evaluate(async () => (await import("/page/live.js")).lines.at(-1).number);
   await screen.press("Fork, 2 blocks deep");
   await more();
+  await page.locator("#faults-now", { hasText: "A fork runs" }).waitFor();
+  await page.locator("#faults-now", { hasText: "Nothing is under way" }).waitFor();
+  await page.waitForFunction(async (before) => {
+    const { lines } = await import("/page/live.js");
+    return lines.some(({ number, text }) => number > before && text.startsWith("Queue: Requeued bundleID="));
+  }, before);
   await screen.press("No availability");
   await pressed("No availability").waitFor();
   await more();

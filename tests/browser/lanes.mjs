@@ -1,9 +1,53 @@
 // A real transaction goes through all lanes, and is found by its hash; the page works by keyboard, in both themes, on a
 // phone, and nothing in it jumps.
 
-import { Screen, check, equal, run, send, url } from "./page.mjs";
+import { Screen, bundleOf, check, equal, run, send, url } from "./page.mjs";
 
 const LANES = ["Queued", "Submitted", "Guaranteed", "Accumulated", "Finalized"];
+
+// In every lane that has cards the first one is really seen, at every moment of a bundle's way; and between lanes the card
+// is seen to move.
+async function seen(screen) {
+  const { page } = screen;
+  await page.locator(".lanes").evaluate((lanes) => lanes.scrollIntoView());
+  await screen.follow();
+  await page.evaluate(() => {
+    window.hidden = [];
+    window.flown = new Set();
+    const look = () => {
+      for (const lane of document.querySelectorAll(".lane")) {
+        const card = lane.querySelector(".card");
+        if (!card) continue;
+        const [{ left, right, top, bottom }, box] = [card.getBoundingClientRect(), lane.getBoundingClientRect()];
+        const within = left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom;
+        const there = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+        if (!within || !card.contains(there)) window.hidden.push(`${card.textContent} in ${lane.dataset.state}`);
+      }
+      const over = document.querySelector(".lanes").getBoundingClientRect();
+      for (const flight of document.querySelectorAll(".flight")) {
+        const { left, right, top, bottom } = flight.getBoundingClientRect();
+        const within = left >= over.left && right <= over.right && top >= over.top && bottom <= over.bottom;
+        if (within) window.flown.add(`${flight.querySelector("b").textContent} to ${flight.dataset.state}`);
+      }
+    };
+    // When something has moved, and while it moves.
+    new MutationObserver(look).observe(document.querySelector(".lanes"), { childList: true, subtree: true });
+    const always = () => {
+      look();
+      requestAnimationFrame(always);
+    };
+    always();
+  });
+  const name = await bundleOf(await send());
+  await screen.reaches(name, "Finalized");
+  await screen.still();
+  equal(await page.evaluate(() => window.hidden), [], "cards that a lane counts and nobody sees");
+  const flown = await page.evaluate((name) => [...window.flown].filter((words) => words.startsWith(`${name} `)), name);
+  // A window that is open when a block is sealed lets it skip the first lane.
+  const [, ...reached] = await screen.lanes(name);
+  check(reached.length >= 3, `it went from lane to lane: ${reached}`);
+  equal(flown, reached.map((lane) => `${name} to ${lane}`), "moves that are seen");
+}
 
 run(async () => {
   const screen = await Screen.open();
@@ -63,11 +107,24 @@ run(async () => {
   const phone = await Screen.open("/", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   const sideways = await phone.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   equal(sideways, 0, "a phone need not scroll sideways");
+  await seen(phone);
   await phone.page.locator(".lane[data-state=Finalized] .card").first().tap();
   await phone.page.locator("#detail .way li").first().waitFor();
   await phone.accessible("a bundle on a phone");
   await phone.page.locator("#detail-close").tap();
   await phone.accessible("phone");
   await phone.close();
+
+  // Whoever does not want to see things move sees them in their places.
+  const calm = await Screen.open("/", { reducedMotion: "reduce" });
+  const moving = await calm.page.evaluateHandle(() => {
+    const found = [];
+    new MutationObserver((all) => found.push(...all)).observe(document.getElementById("flights"), { childList: true });
+    return found;
+  });
+  await calm.follow();
+  await calm.reaches(await bundleOf(await send()), "Guaranteed");
+  equal(await moving.evaluate((found) => found.length), 0, "nothing glides");
+  await calm.close();
   await screen.close();
 });

@@ -40,30 +40,56 @@ export async function send(sender = 0) {
   return answer.result;
 }
 
+// The name of the bundle that a transaction is in, once it is in one.
+export async function bundleOf(hash) {
+  for (;;) {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "builder_transaction", params: [hash] });
+    const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
+    const { result } = await response.json();
+    if (result?.block) return `B-${Number(result.block.number)}`;
+  }
+}
+
 const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export class Screen {
   // Opens the page at a path. Everything that goes wrong in it is remembered.
   static async open(path = "/", options = {}) {
+    const screen = await Screen.begin(path, options);
+    await screen.isLive();
+    return screen;
+  }
+
+  // The same, without waiting for the node. A `script` runs before those of the page.
+  static async begin(path, { script, ...options } = {}) {
     const screen = new Screen();
     screen.browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
     screen.context = await screen.browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
     screen.page = await screen.context.newPage();
     screen.page.setDefaultTimeout(PATIENCE_MS);
     screen.wrong = [];
-    // While a node is being started again the browser says that it cannot reach it; that is no fault of the page.
+    // What the browser may complain of at the moment.
+    screen.expected = /(?!)/;
     screen.page.on("console", (line) => {
-      const expected = screen.absent && /ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET/.test(line.text());
-      if (["error", "warning"].includes(line.type()) && !expected) screen.wrong.push(line.text());
+      if (["error", "warning"].includes(line.type()) && !screen.expected.test(line.text())) screen.wrong.push(line.text());
     });
     screen.page.on("pageerror", (error) => screen.wrong.push(error.message));
     screen.page.on("request", (request) => {
       if (new URL(request.url()).origin !== new URL(url).origin) screen.wrong.push(`it asks ${request.url()}`);
     });
+    if (script) await screen.page.addInitScript(script);
     await screen.page.goto(url + path);
-    await screen.page.locator("#link[data-state=live]").waitFor();
-    await screen.page.locator("main[data-ready]").waitFor();
     return screen;
+  }
+
+  async isLive() {
+    await this.page.locator("#link[data-state=live]").waitFor();
+    await this.page.locator("main[data-ready]").waitFor();
+  }
+
+  // Waits until nothing moves.
+  async still() {
+    await this.page.waitForFunction(() => document.getAnimations().length === 0);
   }
 
   // Notes every lane that each card is seen in.
@@ -71,7 +97,7 @@ export class Screen {
     await this.page.evaluate(() => {
       window.seen = {};
       const look = () => {
-        for (const card of document.querySelectorAll(".card")) {
+        for (const card of document.querySelectorAll(".lane .card")) {
           const name = card.querySelector("b").textContent;
           const lane = card.closest(".lane").dataset.state;
           const lanes = (window.seen[name] ??= []);
@@ -106,6 +132,14 @@ export class Screen {
     return this.page.evaluate((name) => {
       const box = [...document.querySelectorAll("#figures div")].find((box) => box.querySelector("dt").textContent === name);
       return box.querySelector("dd").textContent;
+    }, name);
+  }
+
+  // What the drawer says of a bundle by its name.
+  row(name) {
+    return this.page.evaluate((name) => {
+      const term = [...document.querySelectorAll("#detail dt")].find((term) => term.textContent === name);
+      return term?.nextElementSibling.textContent;
     }, name);
   }
 

@@ -17,8 +17,37 @@ run(async () => {
   const sentence = await slow.locator("p").textContent();
   check(/; that is safe, since .*; .*\.$/.test(sentence), `why, whether it is safe, and what next: ${sentence}`);
   await screen.line("Queue: Marked submitted bundleID=B-1 blockNumber=1 version=2");
-  await page.locator(".card", { hasText: "v2" }).first().waitFor();
-  await page.locator(".card .life i.on").first().waitFor();
+  await page.locator(".lane .card", { hasText: "v2" }).first().waitFor();
+  await page.locator(".lane .card .life i.on").first().waitFor();
+  await page.locator(".lane .card .how", { hasText: /failed \d+ of 50/ }).first().waitFor();
+  await page.locator(".lane .card .age", { hasText: /, \d.* left$/ }).first().waitFor();
+
+  // Whoever reads in the drawer is not disturbed while the sentence there speaks of seconds.
+  await slow.locator("button").click();
+  const link = page.locator("#detail .list a").first();
+  await link.focus();
+  await page.evaluate(() => {
+    const held = document.activeElement;
+    window.heard = { sentences: new Set(), inPlace: 0, lost: 0 };
+    window.listening = setInterval(() => {
+      const { sentences } = window.heard;
+      const before = sentences.size;
+      sentences.add(document.getElementById("detail-slow").textContent);
+      window.heard.inPlace += sentences.size > before && document.activeElement === held;
+      window.heard.lost += document.activeElement?.getAttribute("href") !== held.getAttribute("href");
+    }, 20);
+  });
+  await page.waitForFunction(() => window.heard.sentences.size > 6);
+  const heard = await page.evaluate(() => (clearInterval(window.listening), window.heard));
+  equal(heard.lost, 0, "the focus was lost");
+  check(heard.inPlace > 2, `the sentence changes in place: ${heard.inPlace}`);
+  check(/^\d+ of 50$/.test(await screen.row("Failed versions")), "how often it may fail");
+  await page.locator("#detail-waits", { hasText: /^waited for \d.* more, of \d/ }).waitFor();
+  // What has not happened is not told as if it had.
+  await page.locator("#detail .list a").first().click();
+  const final = page.locator("#detail .way li", { hasText: "Final" });
+  equal(await final.textContent(), "Final: not yet", "a step that is not done");
+  await page.keyboard.press("Escape");
   check(Number(await screen.figure("Time-outs")) >= 1, "time-outs are counted");
   await screen.heal();
   await screen.reaches("B-1", "Finalized");

@@ -16,6 +16,11 @@ run(async () => {
   await screen.reaches("B-1", "Released");
   await screen.line("Queue: Released bundleID=B-1");
   await screen.figureIs("Releases", /^[1-9]/);
+  // Its number belongs to another block now; the button still shows the one that was given up.
+  await page.locator("#given-up button", { hasText: "B-1 released" }).click();
+  await page.locator("#detail .way li[data-done=bad]", { hasText: "back in the pool" }).waitFor();
+  equal([await screen.text("#detail-title"), await screen.row("State")], ["Bundle B-1", "Released"], "what was given up");
+  await page.keyboard.press("Escape");
   await page.goto(`${new URL(page.url()).origin}/tx/${hash}`);
   await page.locator("#detail .way li[data-done=true]", { hasText: "nothing undoes it" }).waitFor();
   check((await screen.text("#detail .status")) === "finalized", "it is final after all");

@@ -2,7 +2,12 @@
 
 import { Screen, run, send } from "./page.mjs";
 
-const picture = (screen, name, options = {}) => screen.page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, animations: "disabled", ...options });
+async function picture(screen, name, options = {}) {
+  // The browser hides scroll bars in pictures, but not the room that is kept for them.
+  await screen.page.evaluate(() => (document.documentElement.style.scrollbarGutter = "auto"));
+  await screen.still();
+  await screen.page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, ...options });
+}
 
 async function busy(blocks) {
   let hash;
@@ -25,7 +30,7 @@ run(async () => {
   await busy(10);
   await dark.line("Timeout detected");
   await dark.page.locator("#slow li p").first().waitFor();
-  await dark.page.locator(".card .again").first().waitFor();
+  await dark.page.locator(".lane .how", { hasText: "failed 1 of" }).first().waitFor();
   await picture(dark, "page-dark-slow", { fullPage: true });
   await screen.heal();
 
@@ -36,7 +41,7 @@ run(async () => {
   const phone = await Screen.open("/", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
   await busy(4);
   await phone.page.locator(".lanes").evaluate((lanes) => lanes.scrollIntoView());
-  await phone.page.locator(".card").first().waitFor();
+  await phone.page.locator(".lane[data-state=Submitted] .card").first().waitFor();
   await picture(phone, "phone");
   await Promise.all([screen, dark, phone].map((one) => one.close()));
 });

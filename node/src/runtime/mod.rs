@@ -309,7 +309,7 @@ impl Node {
             extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
             extensions.push(Arc::new(Push { sender: sender.clone(), open }));
             rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
-            shown = Some(web::Managed { sender: sender.clone(), open, rpc: config.rpc.clone() });
+            shown = Some(web::Managed::new(sender.clone(), open, config.rpc.clone()));
             running = Some(sender);
         }
         let api = Api::new(config.rpc.clone(), sources(extensions));

@@ -8,7 +8,10 @@ use alloy_primitives::{Address, U256};
 use hyper::{HeaderMap, Response, StatusCode};
 use rpc::{Body, Snapshot};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 /// So many accounts are shown.
 const ACCOUNTS_MAX: usize = 500;
@@ -17,13 +20,35 @@ const ACCOUNTS_MAX: usize = 500;
 pub(crate) struct Managed {
     pub(crate) sender: Sender,
     /// Whether no token is needed.
-    pub(crate) open: bool,
+    open: bool,
     /// The token is that of JSON-RPC.
-    pub(crate) rpc: rpc::Config,
+    rpc: rpc::Config,
+    /// Whether an account was ever seen here: none goes away, and there may be too many to list them for each picture.
+    was_seen: AtomicBool,
+}
+
+impl Managed {
+    pub(crate) fn new(sender: Sender, open: bool, rpc: rpc::Config) -> Self {
+        Self { sender, open, rpc, was_seen: AtomicBool::new(false) }
+    }
+
+    fn is_there(&self) -> bool {
+        let is_there = self.was_seen.load(Ordering::Relaxed) || !self.sender.addresses().is_empty();
+        self.was_seen.store(is_there, Ordering::Relaxed);
+        is_there
+    }
+}
+
+/// Whether there are accounts to ask for, and whether that takes the token, so that a page asks for nothing in vain.
+pub(super) fn access(managed: Option<&Managed>) -> Value {
+    json!({
+        "there": managed.is_some_and(Managed::is_there),
+        "token": managed.is_some_and(|managed| !managed.open),
+    })
 }
 
 pub(super) fn answer(managed: Option<&Managed>, snapshot: &Snapshot, headers: &HeaderMap) -> Response<Body> {
-    let Some(Managed { sender, open, rpc }) = managed else {
+    let Some(Managed { sender, open, rpc, .. }) = managed else {
         return plain(StatusCode::NOT_FOUND, "there is no sender here\n");
     };
     if !open && !rpc::is_operator(rpc, headers) {

@@ -8,7 +8,11 @@ use super::{Web, picture, plain, with_headers};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
-use hyper::{Response, StatusCode, body::Frame};
+use hyper::{
+    Response, StatusCode,
+    body::Frame,
+    header::{HeaderName, HeaderValue},
+};
 use parking_lot::Mutex;
 use rpc::Body;
 use serde_json::{Value, json};
@@ -29,6 +33,9 @@ const REPAINT: Duration = Duration::from_secs(1);
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// Frames that a slow page may be behind before it gets a whole picture instead.
 const FRAMES_KEPT: usize = 16;
+
+/// Asks proxies, nginx above all, to pass on what they get.
+const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// The newest picture.
 #[derive(Default)]
@@ -184,5 +191,9 @@ pub(super) fn join(web: &Arc<Web>) -> Response<Body> {
         let bytes = viewer.next().await?;
         Some((Ok(Frame::data(bytes)), viewer))
     });
-    with_headers(StatusCode::OK, "text/event-stream", StreamBody::new(frames).boxed_unsync())
+    let mut response =
+        with_headers(StatusCode::OK, "text/event-stream", StreamBody::new(frames).boxed_unsync());
+    // A proxy that gathers an answer before it passes it on would keep the page waiting.
+    response.headers_mut().insert(UNBUFFERED, HeaderValue::from_static("no"));
+    response
 }

@@ -1,6 +1,6 @@
 //! What the page shows, as named parts. Each part is sent again only when it changes.
 
-use super::{Sources, assets, faults};
+use super::{Sources, accounts, assets, faults};
 use crate::observe::Line;
 use queue::{Bundle, State};
 use rpc::{CoreUse, Insight, Snapshot, Times};
@@ -8,12 +8,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use types::{BlockId, Time};
 
-/// So many finished bundles are shown.
-const FINISHED: usize = 24;
+/// So many final bundles are shown,
+const FINAL: usize = 24;
+/// and so many that were released.
+const RELEASED: usize = 8;
 /// So many blocks are shown with their sizes.
 const SIZES: usize = 40;
 
-/// All parts: `node`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `faults`, and one for each bundle.
+/// All parts: `node`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `accounts`, `faults`, and one for each
+/// bundle.
 pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
     let snapshot = sources.feed.snapshot();
     let now = sources.clock.now();
@@ -29,12 +32,15 @@ pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value
     put("totals", totals(&snapshot, sources));
     put("slots", slots(&snapshot.insight));
     put("sizes", sizes(&snapshot.insight));
+    put("accounts", accounts::access(sources.managed.as_ref()));
     if let Some(devnet) = &sources.devnet {
         put("faults", faults::view(devnet));
     }
     let queue = &snapshot.queue;
-    let finished = queue.finished.iter().rev().take(FINISHED);
-    for bundle in queue.bundles.iter().chain(finished) {
+    let newest = || queue.finished.iter().rev();
+    let released = newest().filter(|bundle| bundle.state == State::Released).take(RELEASED);
+    let last = newest().filter(|bundle| bundle.state != State::Released).take(FINAL);
+    for bundle in queue.bundles.iter().chain(last).chain(released) {
         let times = sources.index.times(&bundle.block.hash);
         let name = format!("b{}-{}", bundle.block.number, &bundle.block.hash.to_string()[2..10]);
         put(&name, bundle_part(&snapshot, bundle, &times, now));
@@ -67,6 +73,7 @@ fn heads(snapshot: &Snapshot, trouble: Option<&str>, viewers: usize) -> Value {
         "halted": health.halted,
         "syncing": health.syncing,
         "trouble": trouble,
+        "unfinished": snapshot.queue.bundles.len(),
         "openTransactions": open.map_or(0, |open| open.transactions.len()),
         "viewers": viewers,
     })

@@ -10,6 +10,8 @@ use service::genesis::Genesis;
 pub(super) const CHAIN_ID: u64 = 1337;
 /// Ten thousand ether.
 pub(super) const BALANCE: &str = "0x21e19e0c9bab2400000";
+/// The header with the operator's token, for what only the operator may ask.
+pub(super) const OPERATOR: (&str, &str) = ("authorization", "Bearer the-token-of-a-builder-0123456789");
 const BUILDER: u32 = 99;
 
 /// A builder with validators in this process.
@@ -41,12 +43,15 @@ impl Builder {
         let spec = write("chain-spec.json", &devnet.chain_spec().to_json())?;
         let genesis = write("genesis.json", &genesis_json.to_string())?;
         let key = write("builder.key", &hex::encode(trivial_seed(BUILDER)))?;
+        let token = write("token", OPERATOR.1.trim_start_matches("Bearer "))?;
+        let password = write("password", "of accounts that a ratio makes")?;
         let data = files.path().join("data").display().to_string();
         let mut arguments = vec!["node", "--chain-spec", &spec, "--genesis", &genesis, "--builder-key", &key];
         let slot_ms = slot_ms.to_string();
         arguments.extend(["--slot-ms", &slot_ms, "--data-dir", &data, "--http-port", "0"]);
         arguments.extend(["--pool-pending-max", "1000000", "--pool-queued-max", "1000000"]);
         arguments.extend(["--pool-sender-max", "1000000"]);
+        arguments.extend(["--token-file", &token, "--sender-password-file", &password]);
         let mut pectin = Pectin::start(arguments).map_err(|why| text(&why))?;
         let ready = pectin.wait_for("RPC on http://")?;
         let url = ready.split("RPC on ").nth(1).unwrap_or_default().trim().to_owned();

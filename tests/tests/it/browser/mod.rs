@@ -16,7 +16,7 @@ use tests::{
 };
 
 /// Our files for it, by name.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 11] = [
     ("package.json", include_str!("../../../browser/package.json")),
     ("page.mjs", include_str!("../../../browser/page.mjs")),
     ("accounts.mjs", include_str!("../../../browser/accounts.mjs")),
@@ -24,12 +24,16 @@ const FILES: [(&str, &str); 9] = [
     ("rebuild.mjs", include_str!("../../../browser/rebuild.mjs")),
     ("release.mjs", include_str!("../../../browser/release.mjs")),
     ("restart.mjs", include_str!("../../../browser/restart.mjs")),
+    ("odd.mjs", include_str!("../../../browser/odd.mjs")),
+    ("operator.mjs", include_str!("../../../browser/operator.mjs")),
     ("chaos.mjs", include_str!("../../../browser/chaos.mjs")),
     ("screenshots.mjs", include_str!("../../../browser/screenshots.mjs")),
 ];
 const CHROMIUM: &str = "/usr/bin/chromium";
 /// Stands for the file with the genesis.
 const GENESIS: &str = "GENESIS";
+/// The operator's token of a builder.
+const TOKEN: &str = "the-token-of-the-page-0123456789";
 const SENDERS: u64 = 8;
 const TRANSACTIONS_EACH: u64 = 64;
 
@@ -72,7 +76,32 @@ struct Node {
 }
 
 impl Node {
-    fn start(arguments: &[&str]) -> Self {
+    /// A builder as an operator runs it, with room for managed accounts and none yet. Its network does not run, which the
+    /// page must bear.
+    fn builder() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name).display().to_string();
+        let spec = Pectin::start(["chain-spec", "--out", &path("net")]).unwrap().wait().unwrap();
+        assert!(spec.success(), "a chain specification can be made");
+        for (name, text) in [("token", TOKEN), ("password", "of the keystores"), ("transactions.json", "[]")]
+        {
+            fs::write(path(name), text).unwrap();
+        }
+        let places = [
+            ("--chain-spec", "net/chain-spec.json"),
+            ("--genesis", "net/genesis.json"),
+            ("--builder-key", "net/builder.key"),
+            ("--data-dir", "data"),
+            ("--token-file", "token"),
+            ("--sender-password-file", "password"),
+        ];
+        let places = places.iter().flat_map(|(flag, name)| [(*flag).to_owned(), path(name)]);
+        let arguments = std::iter::once("node".to_owned()).chain(places).collect::<Vec<_>>();
+        let (pectin, url) = run(&arguments, "0");
+        Self { pectin, url, directory, arguments }
+    }
+
+    fn dev(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name).display().to_string();
         let alloc = (1..=SENDERS).map(|n| {
@@ -106,8 +135,10 @@ fn run(arguments: &[String], port: &str) -> (Pectin, String) {
     let port = ["--http-port".to_owned(), port.to_owned()];
     let mut pectin = Pectin::start(arguments.iter().chain(&port)).unwrap();
     let line = pectin.wait_for("RPC ").unwrap();
-    let url = line.split_whitespace().nth(1).unwrap().to_owned();
-    pectin.wait_for("ready in").unwrap();
+    let url = line.split_whitespace().find(|word| word.starts_with("http://")).unwrap().to_owned();
+    if arguments[0] == "dev" {
+        pectin.wait_for("ready in").unwrap();
+    }
     (pectin, url)
 }
 
@@ -121,8 +152,13 @@ fn signed() -> Vec<Vec<String>> {
     (1..=SENDERS).map(transfers).collect()
 }
 
-/// Runs a scenario against a node.
+/// Runs a scenario against a development network.
 fn scenario(name: &str, arguments: &[&str], screenshots: Option<&Path>) {
+    against(name, || Node::dev(arguments), screenshots);
+}
+
+/// Runs a scenario against a node.
+fn against(name: &str, start: impl FnOnce() -> Node, screenshots: Option<&Path>) {
     let dir = match installed() {
         Ok(dir) => dir,
         Err(why) => {
@@ -130,10 +166,10 @@ fn scenario(name: &str, arguments: &[&str], screenshots: Option<&Path>) {
             return;
         }
     };
-    let mut node = Node::start(arguments);
+    let mut node = start();
     let mut script = Command::new("node");
     script.arg(format!("{name}.mjs")).current_dir(&dir).stdin(Stdio::null()).stdout(Stdio::piped());
-    script.env("URL_OF_NODE", &node.url).env("CHROMIUM", CHROMIUM);
+    script.env("URL_OF_NODE", &node.url).env("CHROMIUM", CHROMIUM).env("TOKEN", TOKEN);
     script.env("TRANSACTIONS", node.directory.path().join("transactions.json"));
     script.envs(screenshots.map(|path| ("SCREENSHOTS", path)));
     let mut script = script.spawn().expect("node.js is there: npm was");
@@ -171,6 +207,16 @@ fn the_page_survives_a_restart_of_the_node() {
 #[test]
 fn managed_accounts_are_shown_with_what_they_do() {
     scenario("accounts", &["--slot-ms", "1000"], None);
+}
+
+#[test]
+fn odd_addresses_browsers_chains_and_crowds_leave_no_page_dead() {
+    scenario("odd", &["--genesis", GENESIS, "--slot-ms", "1000"], None);
+}
+
+#[test]
+fn an_operator_sees_the_accounts_of_a_builder_and_nobody_is_asked_in_vain() {
+    against("operator", Node::builder, None);
 }
 
 #[test]

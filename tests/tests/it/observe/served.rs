@@ -3,7 +3,11 @@
 use super::{dev, get, send, text};
 use node::observe::METRICS;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
 use tests::{http::Client, process::call};
 
 /// Name, labels and value of each sample.
@@ -93,6 +97,19 @@ fn a_node_that_gets_no_blocks_is_up_but_not_ready() {
     assert_eq!(get(&url, "/healthz").status, 200);
     assert_eq!(value(&text(&get(&url, "/metrics")), "pectin_ready"), 0.0);
     while ready(&url).0 != 200 {}
+}
+
+#[test]
+fn a_proxy_is_told_to_pass_on_the_stream_as_it_comes() {
+    let (_pectin, url) = dev(&[]);
+    let host = url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(stream, "GET /page/live HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+    let lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let head = lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase()).collect::<Vec<_>>();
+    for header in ["content-type: text/event-stream", "cache-control: no-cache", "x-accel-buffering: no"] {
+        assert!(head.iter().any(|line| line == header), "{header} is missing: {head:#?}");
+    }
 }
 
 #[test]

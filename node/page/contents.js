@@ -1,0 +1,126 @@
+// What the drawer shows of a transaction or a bundle.
+
+import { $, attribute, bytes, clock, count, duration, el, short, text } from "./dom.js";
+import { bundles, now, parts } from "./live.js";
+
+const STATES = ["Sealed", "Submitted", "Guaranteed", "Accumulated", "Finalized"];
+
+function pairs(all) {
+  const rows = all.filter(([, value]) => value !== null && value !== undefined);
+  return el("dl", { class: "rows" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+// Steps of a way: name, time, what it means, and whether it is done ("true", "false" or "bad"). What has not happened is
+// not explained as if it had, and whoever does not see the colours hears it.
+function way(steps) {
+  let before = null;
+  const item = ([name, at, words, done]) => {
+    const took = at !== null && before !== null ? ` +${duration(at - before)}` : "";
+    before = at ?? before;
+    const isDone = done !== "false";
+    const when = el("time", {}, isDone && at !== null ? `${clock(at)}${took}` : "");
+    const not = isDone ? null : el("span", { class: "hidden" }, ": not yet");
+    return el("li", { "data-done": done }, el("b", {}, name, not), when, isDone && words ? el("small", {}, words) : null);
+  };
+  return el("ol", { class: "way" }, ...steps.map(item));
+}
+
+// Whether a bundle in this state is past a step. A state that is no step of the way, such as Abandoned, says nothing about
+// it; then it counts whether it ever was.
+function isPast(state, step, times) {
+  const reached = state === "Queued" ? 0 : STATES.indexOf(state);
+  const wasThere = (times[step.toLowerCase()] ?? null) !== null;
+  return String(reached < 0 ? wasThere : STATES.indexOf(step) <= reached);
+}
+
+// The block that something is about, if it is in one.
+export const blockOf = (answer) => answer.block?.hash ?? null;
+
+// What is said about a block that is on its way; it changes in place.
+function said(isOnItsWay) {
+  return isOnItsWay ? el("p", { class: "said", id: "detail-slow" }) : null;
+}
+
+// Says anew what speaks of time.
+export function speak(hash) {
+  const [node, found] = [parts.get("node"), bundles().find((bundle) => bundle.hash === hash)];
+  if ($("detail-slow")) {
+    text($("detail-slow"), found?.why ?? "It is no slower than usual.");
+    attribute($("detail-slow"), "data-slow", Boolean(found?.why));
+  }
+  if (!$("detail-waits")) return;
+  const most = duration(node.guaranteeTimeoutMs);
+  const left = (found?.givesUpAt ?? null) === null ? null : duration(found.givesUpAt - now());
+  text($("detail-waits"), left === null ? "not waited for at the moment" : `waited for ${left} more, of ${most}`);
+}
+
+export function transaction(tx) {
+  const times = tx.times ?? {};
+  const number = tx.block ? Number(tx.block.number) : null;
+  const at = (name) => times[name] ?? null;
+  // A bundle that is long final is not known any more.
+  const state = tx.bundle?.state ?? { finalized: "Finalized", applied: "Accumulated", bundled: "Queued" }[tx.status];
+  const past = (step) => (state ? isPast(state, step, times) : "false");
+  const versions = tx.bundle?.versions ?? [];
+  const sent = versions.map((version) => `v${version.version} on core ${version.core}, sent ${version.sends}×${version.counted ? ", failed" : ""}`).join("; ");
+  const accepted = tx.attempts ? `${tx.attempts} blocks with it were given up` : tx.status === "queued" ? "queued: a nonce before it is missing, or the sender cannot pay yet" : "durable, in the pool";
+  const sealed = number === null ? "" : `in block ${count(number)}, at place ${tx.index}`;
+  const steps = tx.ended
+    ? [["Accepted", tx.since ?? null, "", "true"], ["Ended", tx.ended.at, tx.ended.reason, "bad"]]
+    : [
+        ["Accepted", tx.since ?? null, tx.status === "open" ? "executed in the open block" : accepted, "true"],
+        ["Sealed", at("sealed"), sealed, past("Sealed")],
+        ["Submitted", at("submitted"), sent, past("Submitted")],
+        ["Guaranteed", at("guaranteed"), "validators have executed the block too", past("Guaranteed")],
+        ["Accumulated", at("accumulated"), "the service has applied the block", past("Accumulated")],
+        ["Final", at("finalized"), "nothing undoes it", past("Finalized")],
+      ];
+  return [
+    el("p", { class: "mono hash" }, tx.hash),
+    el("p", { class: "status" }, el("b", {}, tx.status)),
+    tx.bundle ? said(tx.bundle.state !== "Finalized") : null,
+    way(steps),
+    tx.bundle ? el("p", {}, el("a", { href: `/bundle/${number}` }, `Bundle B-${number}`)) : null,
+    tx.bundle ? versionTable(versions) : null,
+  ].filter(Boolean);
+}
+
+function versionTable(versions) {
+  const heads = ["Version", "Core", "Anchor", "Sent at", "Sends", "Taken", "Failed", "Package"];
+  const cells = (version) => [
+    `v${version.version}`, version.core, count(version.anchorHeight), clock(version.sentAt), version.sends, version.taken ? "yes" : "no", version.counted ? "yes" : "no", short(version.packageHash),
+  ];
+  const rows = versions.map((version) => el("tr", {}, ...cells(version).map((value) => el("td", {}, String(value)))));
+  const none = el("tr", {}, el("td", { colspan: heads.length }, "not sent yet"));
+  const table = el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((name) => el("th", { scope: "col" }, name)))), el("tbody", {}, ...(rows.length ? rows : [none])));
+  return el("div", { class: "versions", tabindex: "0", role: "group", "aria-label": "Versions" }, el("h3", {}, "Versions"), table);
+}
+
+export function bundle(found) {
+  const node = parts.get("node");
+  const { times, sizes } = found;
+  const isOnItsWay = !["Finalized", "Released"].includes(found.state);
+  const steps = STATES.map((step) => [step, times[step.toLowerCase()] ?? null, "", isPast(found.state, step, times)]);
+  if (times.released) steps.push(["Released", times.released, "its transactions are back in the pool", "bad"]);
+  const of = (value, most) => `${bytes(value)} of ${bytes(most)}, ${((100 * value) / most).toFixed(1)} %`;
+  const failed = found.versions.filter((version) => version.counted).length;
+  const list = found.transactions.map((hash) => el("a", { class: "mono", href: `/tx/${hash}` }, hash));
+  return [
+    pairs([
+      ["State", found.state],
+      ["Block", el("span", { class: "mono" }, found.block.hash)],
+      ["Parent", el("span", { class: "mono" }, found.parent.hash)],
+      ["Guarantee", isOnItsWay ? el("span", { id: "detail-waits" }) : null],
+      ["Failed versions", `${count(failed)} of ${count(node.retriesMax)}`],
+      ["Bundle", sizes && of(sizes.bundleBytes, node.bundleBytesMax)],
+      ["Witness", sizes && `${of(sizes.witnessBytes, node.bundleBytesMax)}, as a part of the bundle`],
+      ["Exports", sizes && `${count(sizes.exportSegments)} of ${count(node.exportSegmentsMax)} segments`],
+      ["Gas", sizes && `${count(sizes.gas)} of ${count(node.gasMax)}`],
+    ]),
+    said(isOnItsWay),
+    way(steps),
+    versionTable(found.versions),
+    el("h3", {}, `${count(found.transactionCount)} transactions`),
+    el("div", { class: "list" }, ...list),
+  ].filter(Boolean);
+}
