@@ -54,7 +54,7 @@ if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sou
 # The fuzz targets are no part of the workspace; that they can be built is checked where libFuzzer can.
 if command -v c++ >/dev/null; then
   if cargo fmt --version >/dev/null 2>&1; then cargo fmt --check --manifest-path fuzz/Cargo.toml; fi
-  cargo check --quiet --manifest-path fuzz/Cargo.toml
+  cargo check --quiet --locked --manifest-path fuzz/Cargo.toml
 else
   echo "skipped: no C++ compiler for the fuzz targets"
 fi

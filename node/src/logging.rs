@@ -15,9 +15,15 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+/// Which lines are written, or what is wrong with the words for it; `info` if there are none.
+pub fn filter(words: Option<&str>) -> Result<EnvFilter, String> {
+    let words = words.unwrap_or("info");
+    EnvFilter::try_new(words).map_err(|why| format!("--log {words:?}: {why}"))
+}
+
 /// Starts writing log lines to standard output, or says what is wrong with the filter.
-pub fn start(format: LogFormat, filter: &str) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|why| format!("--log {filter:?}: {why}"))?;
+pub fn start(format: LogFormat, words: Option<&str>) -> Result<(), String> {
+    let filter = filter(words)?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
         LogFormat::Pretty => {

@@ -81,4 +81,4 @@ pub mod webhook;
 mod worker;
 
 pub use clock::wall_clock;
-pub use facade::{Error, Sender, Settings, StartDeliveries};
+pub use facade::{Copied, Error, Sender, Settings, StartDeliveries};

@@ -75,6 +75,7 @@ impl Store {
         let mut unfinished = path.as_os_str().to_owned();
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
+        make(&unfinished)?;
         let copied = self.copy_to(&unfinished).and_then(|()| {
             let renamed = fs::rename(&unfinished, path);
             let synced = renamed.and_then(|()| Medium::File(path.into()).sync_directory());
@@ -87,10 +88,8 @@ impl Store {
         copied
     }
 
+    /// Fills an empty file.
     fn copy_to(&self, path: &Path) -> Result<()> {
-        if path.exists() {
-            fs::remove_file(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
-        }
         let reader = self.reader()?;
         let copy = Engine::open(Medium::File(path.into()), CACHE_BYTES)?;
         let write = || -> Result<(), redb::Error> {
@@ -100,6 +99,26 @@ impl Store {
         };
         write().map_err(|error| copy.error(error))
     }
+}
+
+/// Makes an empty file that only its owner can read, here or not at all: the unfinished copy of somebody else is not ours
+/// to write to or to remove.
+fn make(path: &Path) -> Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let made = options.open(path).map(drop);
+    made.map_err(|source| {
+        let source = match source.kind() {
+            io::ErrorKind::AlreadyExists => io::Error::new(
+                source.kind(),
+                "another copy is being made there, or one was broken off and should be removed",
+            ),
+            _ => source,
+        };
+        StoreError::Io { path: path.into(), source }
+    })
 }
 
 /// Checks every page of a file that nobody uses.

@@ -35,6 +35,13 @@ pub(super) struct ChainArgs {
     /// The mnemonic that they come from.
     #[arg(long, default_value = accounts::DEV_MNEMONIC, value_name = "WORDS", help_heading = "Chain")]
     pub(super) mnemonic: String,
+    /// Wei per gas below which the base fee never falls. Transactions must also offer --min-gas-price. It is part of the
+    /// service's configuration, which the chain commits to: the builder and every validator read it there.
+    #[arg(long, default_value_t = service::config::BASE_FEE_FLOOR_WEI, value_name = "WEI", help_heading = "Chain")]
+    pub(super) base_fee_floor: u64,
+    /// The base fee of the first EVM block, in wei per gas, if there is no genesis file. [default: the floor]
+    #[arg(long, value_name = "WEI", help_heading = "Chain")]
+    pub(super) initial_base_fee: Option<u64>,
 }
 
 /// Where the files go.
@@ -60,13 +67,18 @@ pub(super) struct ChainSpecArgs {
     /// The directory for chain-spec.json, genesis.json and builder.key.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// The directory for builder.key, if it is another one: validators need the other files, and nobody but the builder this.
+    #[arg(long, value_name = "DIR")]
+    key_out: Option<PathBuf>,
     /// If the files are there already, leave them as they are and be content.
     #[arg(long)]
     if_missing: bool,
 }
 
+/// The builder's key.
+const KEY: &str = "builder.key";
 /// The files, the secret first: it is the one that cannot be made again.
-const FILES: [&str; 3] = ["builder.key", "chain-spec.json", "genesis.json"];
+const FILES: [&str; 3] = [KEY, "chain-spec.json", "genesis.json"];
 
 /// A chain: its parameters, its service, and its first EVM block.
 pub(super) struct Chain {
@@ -103,13 +115,26 @@ impl ChainArgs {
         let given = given.transpose()?;
         let in_file = given.as_ref().and_then(|(_, json)| chain_id_in(json));
         let chain_id = self.chain_id.or(in_file).unwrap_or(service::config::CHAIN_ID);
-        let config = Config { chain_id, gas_limit, ..Config::native(SERVICE, builder.public()) };
+        let base_fee_floor_wei = self.base_fee_floor;
+        let config =
+            Config { chain_id, gas_limit, base_fee_floor_wei, ..Config::native(SERVICE, builder.public()) };
         let config = config.with_code_hash();
+        match self.initial_base_fee {
+            Some(_) if given.is_some() => {
+                let why =
+                    "--initial-base-fee is for a chain without --genesis: that file has it (baseFeePerGas)";
+                return Err(Failure::usage(why));
+            }
+            Some(fee) if fee < base_fee_floor_wei => {
+                return Err(Failure::usage("--initial-base-fee must not be below --base-fee-floor"));
+            }
+            _ => {}
+        }
         let genesis_json = match &given {
             Some((_, json)) => json.clone(),
             None => {
                 let accounts = accounts::derive(&self.mnemonic, self.accounts).map_err(Failure::usage)?;
-                funded(&config, &accounts)
+                funded(&config, self.initial_base_fee, &accounts)
             }
         };
         let named = given.map_or_else(|| "the genesis".to_owned(), |(path, _)| path.display().to_string());
@@ -120,7 +145,7 @@ impl ChainArgs {
 }
 
 /// A genesis file in which these accounts own something.
-fn funded(config: &Config, accounts: &[DevAccount]) -> String {
+fn funded(config: &Config, base_fee: Option<u64>, accounts: &[DevAccount]) -> String {
     let balance = format!("{DEV_BALANCE_WEI:#x}");
     let alloc = accounts.iter().map(|account| (account.address.to_string(), json!({ "balance": balance })));
     let alloc = alloc.collect::<serde_json::Map<_, _>>();
@@ -128,6 +153,7 @@ fn funded(config: &Config, accounts: &[DevAccount]) -> String {
     let file = json!({
         "config": { "chainId": config.chain_id },
         "gasLimit": gas_limit,
+        "baseFeePerGas": format!("{:#x}", base_fee.unwrap_or(config.base_fee_floor_wei)),
         "difficulty": "0x0",
         "alloc": alloc,
     });
@@ -147,6 +173,14 @@ impl Chain {
 }
 
 impl ChainSpecArgs {
+    /// Where a file goes.
+    fn directory(&self, name: &str) -> &Path {
+        match &self.key_out {
+            Some(directory) if name == KEY => directory,
+            _ => &self.out,
+        }
+    }
+
     /// Where the validators listen.
     fn addresses(&self, validators: u16) -> Result<Vec<SocketAddr>, Failure> {
         if !self.validator_addrs.is_empty() {
@@ -166,8 +200,11 @@ impl ChainSpecArgs {
 }
 
 pub(super) fn run(args: &ChainSpecArgs) -> Result<(), Failure> {
-    let there =
-        FILES.map(|name| args.out.join(name)).into_iter().filter(|path| path.exists()).collect::<Vec<_>>();
+    let there = FILES
+        .map(|name| args.directory(name).join(name))
+        .into_iter()
+        .filter(|path| path.exists())
+        .collect::<Vec<_>>();
     match there.first() {
         Some(_) if args.if_missing && there.len() == FILES.len() => {
             println!("there already: {}", args.out.display());
@@ -192,13 +229,20 @@ fn make(args: &ChainSpecArgs) -> Result<(), Failure> {
     let directory = &args.out;
     let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
-    write_secret(&directory.join("builder.key"), &hex::encode(seed)).map_err(failed)?;
+    let key = args.directory(KEY);
+    let key_failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", key.display()));
+    std::fs::create_dir_all(key).map_err(key_failed)?;
+    write_secret(&key.join(KEY), &hex::encode(seed)).map_err(key_failed)?;
     std::fs::write(directory.join("chain-spec.json"), spec.to_json()).map_err(failed)?;
     std::fs::write(directory.join("genesis.json"), &chain.genesis_json).map_err(failed)?;
     println!("chain        {}", spec.genesis_hash());
     println!("first block  {}", chain.genesis.id());
     println!("service      {} builder {}", chain.config.service, chain.config.builder);
-    println!("wrote        chain-spec.json, genesis.json and builder.key in {}", directory.display());
+    println!(
+        "wrote        chain-spec.json and genesis.json in {}, builder.key in {}",
+        directory.display(),
+        key.display()
+    );
     Ok(())
 }
 

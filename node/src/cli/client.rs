@@ -45,7 +45,24 @@ pub(super) struct Client {
     url: String,
     host: String,
     token: Option<String>,
-    stream: Option<BufReader<TcpStream>>,
+    /// How long an answer may take; `None` for as long as it takes.
+    timeout: Option<Duration>,
+    stream: Option<Kept>,
+}
+
+/// A connection that is kept for the next request.
+struct Kept {
+    stream: BufReader<TcpStream>,
+    /// Whether it has served a request: then the node may have closed it since, as an idle one.
+    served: bool,
+}
+
+/// Why there is no answer.
+enum Broken {
+    /// The connection was closed before a byte of an answer came.
+    Closed(io::Error),
+    /// It took too long, or broke in the middle.
+    Failed(io::Error),
 }
 
 impl RpcArgs {
@@ -71,7 +88,8 @@ impl Client {
         }
         let port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let host = if port { host.to_owned() } else { format!("{host}:80") };
-        let mut client = Self { url: url.to_owned(), host, token: None, stream: None };
+        let mut client =
+            Self { url: url.to_owned(), host, token: None, timeout: Some(TIMEOUT), stream: None };
         client.stream = Some(client.open().map_err(|why| client.unreachable(&why))?);
         Ok(client)
     }
@@ -82,14 +100,22 @@ impl Client {
         self
     }
 
-    fn open(&self) -> io::Result<BufReader<TcpStream>> {
+    /// The same connection, for answers that take as long as they take.
+    pub(super) fn patient(mut self) -> Self {
+        self.timeout = None;
+        // A new connection follows from the setting.
+        self.stream = None;
+        self
+    }
+
+    fn open(&self) -> io::Result<Kept> {
         let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
         for address in self.host.to_socket_addrs()? {
             match TcpStream::connect_timeout(&address, TIMEOUT) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(TIMEOUT))?;
-                    return Ok(BufReader::with_capacity(64 << 10, stream));
+                    stream.set_read_timeout(self.timeout)?;
+                    return Ok(Kept { stream: BufReader::with_capacity(64 << 10, stream), served: false });
                 }
                 Err(why) => last = why,
             }
@@ -134,21 +160,31 @@ impl Client {
         Ok(answers)
     }
 
-    /// Sends a request. The node may have closed a connection that was idle: then once more, on a new one.
+    /// Sends a request. The node may have closed a connection that was idle: then once more, on a new one. A request that
+    /// may have reached a node that is at work on it is never repeated.
     fn post(&mut self, body: &[u8]) -> io::Result<Vec<u8>> {
-        if let Some(mut stream) = self.stream.take()
-            && let Ok(answer) = self.exchange(&mut stream, body)
-        {
-            self.stream = Some(stream);
-            return Ok(answer);
+        let mut kept = match self.stream.take() {
+            Some(kept) => kept,
+            None => self.open()?,
+        };
+        let answer = match self.exchange(&mut kept.stream, body) {
+            Err(Broken::Closed(_)) if kept.served => {
+                kept = self.open()?;
+                self.exchange(&mut kept.stream, body)
+            }
+            answer => answer,
+        };
+        match answer {
+            Ok(answer) => {
+                kept.served = true;
+                self.stream = Some(kept);
+                Ok(answer)
+            }
+            Err(Broken::Closed(why) | Broken::Failed(why)) => Err(why),
         }
-        let mut stream = self.open()?;
-        let answer = self.exchange(&mut stream, body)?;
-        self.stream = Some(stream);
-        Ok(answer)
     }
 
-    fn exchange(&self, stream: &mut BufReader<TcpStream>, body: &[u8]) -> io::Result<Vec<u8>> {
+    fn exchange(&self, stream: &mut BufReader<TcpStream>, body: &[u8]) -> Result<Vec<u8>, Broken> {
         let mut request = format!(
             "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
             self.host,
@@ -160,8 +196,16 @@ impl Client {
         request.push_str("\r\n");
         let mut bytes = request.into_bytes();
         bytes.extend_from_slice(body);
-        stream.get_mut().write_all(&bytes)?;
-        read_answer(stream)
+        stream.get_mut().write_all(&bytes).map_err(Broken::Closed)?;
+        match stream.fill_buf() {
+            Ok([]) => return Err(Broken::Closed(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => {}
+            Err(why) if matches!(why.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                return Err(Broken::Failed(io::Error::new(io::ErrorKind::TimedOut, "it took too long")));
+            }
+            Err(why) => return Err(Broken::Closed(why)),
+        }
+        read_answer(stream).map_err(Broken::Failed)
     }
 }
 
@@ -234,6 +278,76 @@ mod tests {
         assert!(read("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nabc").is_err());
         assert!(read("HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nabc").is_err());
         assert!(read("HTTP/1.1 200").is_err());
+    }
+
+    /// A node that does so with each request that comes: answer it, say nothing until it is given up, or close. Gives how
+    /// many requests came.
+    fn node(acts: &'static [&'static str]) -> (String, std::thread::JoinHandle<usize>) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let served = std::thread::spawn(move || {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            for (count, act) in acts.iter().enumerate() {
+                // A body without a line end is what the test sends.
+                if read_answer(&mut stream).is_err() {
+                    match listener.accept() {
+                        Ok((again, _)) => stream = BufReader::new(again),
+                        Err(_) => return count,
+                    }
+                    read_answer(&mut stream).unwrap();
+                }
+                match *act {
+                    "answer" => {
+                        stream
+                            .get_mut()
+                            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
+                            .unwrap();
+                    }
+                    "answer and close" => {
+                        stream
+                            .get_mut()
+                            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]")
+                            .unwrap();
+                        stream.get_mut().shutdown(std::net::Shutdown::Both).unwrap();
+                    }
+                    "close" => stream.get_mut().shutdown(std::net::Shutdown::Both).unwrap(),
+                    _ => {
+                        // Until the client gives up; a second request would come on a new connection.
+                        let _ = stream.get_mut().read_to_end(&mut vec![]);
+                        listener.set_nonblocking(true).unwrap();
+                        return count + 1 + usize::from(listener.accept().is_ok());
+                    }
+                }
+            }
+            listener.set_nonblocking(true).unwrap();
+            acts.len() + usize::from(listener.accept().is_ok())
+        });
+        (url, served)
+    }
+
+    fn asked(acts: &'static [&'static str], times: usize) -> (Vec<bool>, usize) {
+        let (url, served) = node(acts);
+        let mut client = Client::connect(&url).unwrap();
+        client.timeout = Some(Duration::from_millis(200));
+        if let Some(kept) = &client.stream {
+            kept.stream.get_ref().set_read_timeout(client.timeout).unwrap();
+        }
+        let answers = (0..times).map(|_| client.post(b"x").is_ok()).collect();
+        drop(client);
+        (answers, served.join().unwrap())
+    }
+
+    #[test]
+    fn only_a_request_that_an_idle_connection_lost_is_sent_again() {
+        assert_eq!(asked(&["answer", "answer"], 2), (vec![true, true], 2));
+        assert_eq!(
+            asked(&["answer and close", "answer"], 2),
+            (vec![true, true], 2),
+            "it was closed while idle"
+        );
+        assert_eq!(asked(&["silence"], 1), (vec![false], 1), "it may be at work");
+        assert_eq!(asked(&["answer", "silence"], 2), (vec![true, false], 2), "on a kept connection too");
+        assert_eq!(asked(&["close"], 1), (vec![false], 1), "a fresh connection was not idle");
     }
 
     #[test]

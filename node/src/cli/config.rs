@@ -1,6 +1,6 @@
 //! `pectin config`: what can be set, and whether a file is right.
 
-use super::{Failure, Options, file, show};
+use super::{Failure, Options, check, file, show};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -19,7 +19,8 @@ enum What {
     /// Prints what a node would be started with: flags over the environment over the file. What is missing has its default.
     #[command(after_help = "Example:\n  pectin config show --config pectin.toml --http-port 9000")]
     Show(Box<ShowArgs>),
-    /// Says whether a configuration file can be used.
+    /// Says whether a configuration file can be used: its settings and the files that it names, as far as that shows without
+    /// starting.
     #[command(after_help = "Example:\n  pectin config check pectin.toml")]
     Check {
         /// The file.
@@ -48,8 +49,15 @@ pub(super) fn run(args: ConfigArgs) -> Result<(), Failure> {
             show::print(&file::effective(&network, &options)?);
         }
         What::Check { file } => {
-            file::load(&file)?;
-            show::print(&format!("{} can be used\n", file.display()));
+            let left = check::config(&file)?;
+            let more = match left.as_slice() {
+                [] => String::new(),
+                left => format!(
+                    "; {} must be given otherwise, as flags or in the environment",
+                    left.join(" and ")
+                ),
+            };
+            show::print(&format!("{} can be used{more}\n", file.display()));
         }
     }
     Ok(())

@@ -3,11 +3,13 @@
 use super::{
     Failure,
     client::{Client, RpcArgs, TokenArgs},
-    progress::Progress,
+    file,
+    progress::{Progress, bar, during},
     setup,
     show::{self, Format, table},
 };
-use crate::data::{self, DataError};
+use crate::data::{self, Copy, DataError};
+use ::sender::Copied;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -26,6 +28,25 @@ struct Place {
     /// The data directory.
     #[arg(long, env = "PECTIN_DATA_DIR", hide_env = true, default_value = "pectin-data", value_name = "DIR")]
     data_dir: PathBuf,
+    /// Where the sender keeps its rows, if not in sender.redb in the data directory. Rows in Redis are not looked after here.
+    #[arg(long, env = "PECTIN_SENDER_STORE", hide_env = true, value_name = "FILE")]
+    sender_store: Option<String>,
+}
+
+impl Place {
+    /// The sender's file; none if its rows are in Redis.
+    fn sender(&self) -> Option<PathBuf> {
+        match self.sender_store.as_deref() {
+            Some(url) if file::is_redis(url) => None,
+            Some(path) => Some(path.into()),
+            None => Some(self.data_dir.join(data::SENDER)),
+        }
+    }
+
+    /// The sender's file, if it is there.
+    fn sender_there(&self) -> Option<PathBuf> {
+        self.sender().filter(|path| path.exists())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,15 +107,11 @@ impl From<DataError> for Failure {
 
 pub(super) fn run(args: &DbArgs) -> Result<(), Failure> {
     match &args.what {
-        What::Stat { place, format } => stat(&place.data_dir, *format),
-        What::Check { place } => check(&place.data_dir),
-        What::Compact { place } => compact(&place.data_dir),
-        What::Backup { place, to, rpc, token } => backup(&place.data_dir, to, rpc, token),
-        What::Restore { place, from } => {
-            data::restore(from, &place.data_dir)?;
-            show::print(&format!("restored {} to {}\n", from.display(), place.data_dir.display()));
-            Ok(())
-        }
+        What::Stat { place, format } => stat(place, *format),
+        What::Check { place } => check(place),
+        What::Compact { place } => compact(place),
+        What::Backup { place, to, rpc, token } => backup(place, to, rpc, token),
+        What::Restore { place, from } => restore(place, from),
     }
 }
 
@@ -106,8 +123,24 @@ fn failed(why: StoreError) -> Failure {
     DataError::Store(why).into()
 }
 
-fn stat(directory: &Path, format: Format) -> Result<(), Failure> {
-    let stat = open(directory)?.stat().map_err(failed)?;
+fn sender_failed(why: ::sender::store::StoreError) -> Failure {
+    DataError::Sender(why).into()
+}
+
+/// How much of a copy is written, in a line. The copy may be shorter than what it is made of, so this is about right.
+fn copying(from: PathBuf, to: &Path) -> impl Fn() -> String + use<> {
+    let unfinished = data::unfinished(to);
+    move || {
+        let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+        let done = bytes(&unfinished);
+        format!("copying {} {} MiB", bar(done, bytes(&from)), done >> 20)
+    }
+}
+
+fn stat(place: &Place, format: Format) -> Result<(), Failure> {
+    let stat = open(&place.data_dir)?.stat().map_err(failed)?;
+    let sender = place.sender_there().map(|path| ::sender::store::stat_file(&path)).transpose();
+    let sender = sender.map_err(sender_failed)?;
     let tables = stat
         .tables
         .iter()
@@ -119,6 +152,9 @@ fn stat(directory: &Path, format: Format) -> Result<(), Failure> {
         "newest": id(stat.newest),
         "statesFrom": stat.folded,
         "tables": tables.collect::<Vec<_>>(),
+        "sender": sender.map(|sender| json!({
+            "fileBytes": sender.file_bytes, "rows": sender.rows, "bytes": sender.bytes,
+        })),
     });
     format.print(&value, |value| {
         let rows = stat
@@ -126,8 +162,12 @@ fn stat(directory: &Path, format: Format) -> Result<(), Failure> {
             .iter()
             .map(|table| [table.name.to_owned(), table.entries.to_string(), table.bytes.to_string()]);
         let rows = rows.collect::<Vec<_>>();
+        let sender = match sender {
+            Some(sender) => format!("{} bytes, {} rows of {} bytes", sender.file_bytes, sender.rows, sender.bytes),
+            None => "no file".to_owned(),
+        };
         format!(
-            "file         {} bytes\nfinalized    {}\nnewest       {}\nstates from  {}\n\n{}",
+            "file         {} bytes\nsender       {sender}\nfinalized    {}\nnewest       {}\nstates from  {}\n\n{}",
             value["fileBytes"],
             stat.finalized,
             stat.newest,
@@ -138,49 +178,88 @@ fn stat(directory: &Path, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check(directory: &Path) -> Result<(), Failure> {
-    let mut progress = Progress::new();
-    progress.show(|| "checking pages".to_owned());
-    store::verify(directory.join(data::STORE)).map_err(failed)?;
+fn check(place: &Place) -> Result<(), Failure> {
+    let directory = &place.data_dir;
+    let pages = || "checking pages".to_owned();
+    during(pages, || store::verify(directory.join(data::STORE))).map_err(failed)?;
     let store = open(directory)?;
+    let mut progress = Progress::new();
     store.check(|count| progress.show(|| format!("checking: {count} values or blocks"))).map_err(failed)?;
+    drop(progress);
+    let sender = place.sender_there();
+    if let Some(path) = &sender {
+        during(|| "checking the sender's pages".to_owned(), || ::sender::store::verify_file(path))
+            .map_err(sender_failed)?;
+    }
     let (finalized, newest) = store.heads();
-    drop(progress);
-    show::print(&format!("{} is sound: final to {finalized}, sealed to {newest}\n", directory.display()));
+    let sender = if sender.is_some() { ", the sender's file too" } else { "" };
+    show::print(&format!(
+        "{} is sound: final to {finalized}, sealed to {newest}{sender}\n",
+        directory.display()
+    ));
     Ok(())
 }
 
-fn compact(directory: &Path) -> Result<(), Failure> {
-    let mut progress = Progress::new();
-    progress.show(|| "making the file smaller".to_owned());
-    let (before, after) = store::compact(directory.join(data::STORE)).map_err(failed)?;
-    drop(progress);
-    show::print(&format!("{before} bytes before, {after} after\n"));
-    Ok(())
-}
-
-fn backup(directory: &Path, to: &Path, rpc: &RpcArgs, token: &TokenArgs) -> Result<(), Failure> {
-    let spec = data::spec(directory)?;
-    let mut progress = Progress::new();
-    progress.show(|| "copying".to_owned());
-    let finalized = match data::open(directory, &spec) {
-        Ok(store) => {
-            let finalized = data::backup(&store, &spec.to_json(), to)?;
-            json!({ "number": finalized.number, "hash": finalized.hash })
+fn compact(place: &Place) -> Result<(), Failure> {
+    let file = place.data_dir.join(data::STORE);
+    let line = |path: PathBuf| {
+        move || {
+            let bytes = std::fs::metadata(&path).map_or(0, |file| file.len());
+            format!("making {} smaller: {} MiB now", path.display(), bytes >> 20)
         }
-        Err(DataError::Store(StoreError::InUse(_))) => by_node(directory, to, rpc, token)?,
-        Err(why) => return Err(why.into()),
     };
-    drop(progress);
-    let (number, hash) = (&finalized["number"], finalized["hash"].as_str().unwrap_or("-"));
-    show::print(&format!("copied to {}: final to block {number} ({hash})\n", to.display()));
+    let (before, after) = during(line(file.clone()), || store::compact(&file)).map_err(failed)?;
+    show::print(&format!("{before} bytes before, {after} after\n"));
+    if let Some(path) = place.sender_there() {
+        let (before, after) =
+            during(line(path.clone()), || ::sender::store::compact_file(&path)).map_err(sender_failed)?;
+        show::print(&format!("the sender's: {before} bytes before, {after} after\n"));
+    }
     Ok(())
 }
 
-/// Lets the running node make the copy.
+fn backup(place: &Place, to: &Path, rpc: &RpcArgs, token: &TokenArgs) -> Result<(), Failure> {
+    let directory = &place.data_dir;
+    let spec = data::spec(directory)?;
+    let line = copying(directory.join(data::STORE), &to.join(data::STORE));
+    let copied = during(line, || match data::open(directory, &spec) {
+        Ok(store) => {
+            let sender = |file: &Path| match place.sender() {
+                Some(path) => data::copy_sender(&path, file),
+                None => Ok(Some(Copied::Elsewhere)),
+            };
+            let Copy { finalized, sender } = data::backup(&store, &spec.to_json(), to, sender)?;
+            let sender = sender.map(|sender| if sender == Copied::Elsewhere { "in Redis" } else { "copied" });
+            Ok(json!({ "number": finalized.number, "hash": finalized.hash, "sender": sender }))
+        }
+        Err(DataError::Store(StoreError::InUse(_))) => by_node(directory, to, rpc, token),
+        Err(why) => Err(why.into()),
+    })?;
+    let (number, hash) = (&copied["number"], copied["hash"].as_str().unwrap_or("-"));
+    let sender = match copied["sender"].as_str() {
+        Some("copied") => ", with the sender's requests",
+        Some("in Redis") => "; the sender's requests are in Redis, which has backups of its own",
+        Some(_) => "; the sender keeps its requests in memory alone",
+        None => "; there is no sender",
+    };
+    show::print(&format!("copied to {}: final to block {number} ({hash}){sender}\n", to.display()));
+    Ok(())
+}
+
+/// Lets the running node make the copy, however long it takes.
 fn by_node(directory: &Path, to: &Path, rpc: &RpcArgs, token: &TokenArgs) -> Result<Value, Failure> {
     let to = std::path::absolute(to).map_err(|why| Failure::Usage(format!("{}: {why}", to.display())))?;
     let file = token.token_file.clone().unwrap_or_else(|| directory.join(data::TOKEN));
-    let mut client = Client::connect(&rpc.rpc_url)?.with_token(Some(setup::read_token(&file)?));
+    let mut client = Client::connect(&rpc.rpc_url)?.with_token(Some(setup::read_token(&file)?)).patient();
     client.call("builder_backup", json!([to]))
+}
+
+fn restore(place: &Place, from: &Path) -> Result<(), Failure> {
+    let directory = &place.data_dir;
+    let target = directory.join(data::STORE);
+    // Where the sender looks for its rows; if that is no file, there is nothing of it in the backup either.
+    let sender = place.sender().unwrap_or_else(|| directory.join(data::SENDER));
+    during(copying(from.join(data::STORE), &target), || data::restore(from, directory, &sender))?;
+    show::print(&format!("restored {} to {}\n", from.display(), directory.display()));
+    Ok(())
 }

@@ -3,7 +3,10 @@
 use super::{Failure, Options};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 /// What a builder must know of the network that it builds for.
 #[derive(Clone, Debug, Default, Args, Deserialize, Serialize)]
@@ -61,20 +64,24 @@ pub(super) fn read(path: &Path, what: &str) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(|why| Failure::Usage(format!("{what} {}: {why}", path.display())))
 }
 
-/// Reads a configuration file. Paths in it are relative to it.
+/// Whether the sender's rows are in a server, and not in a file.
+pub(super) fn is_redis(store: &str) -> bool {
+    store.starts_with("redis://") || store.starts_with("rediss://")
+}
+
+/// Reads a configuration file. Paths in it are relative to it, whoever starts the node and where.
 pub(super) fn load(path: &Path) -> Result<(Network, Options), Failure> {
     let text = read(path, "the configuration file")?;
-    let (mut network, options) =
+    let (mut network, mut options) =
         parse(&text).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
     let directory = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let at = |file: &mut Option<PathBuf>| {
-        if let Some(file) = file {
-            *file = directory.join(&*file);
-        }
-    };
-    at(&mut network.chain_spec);
-    at(&mut network.genesis);
-    at(&mut network.builder_key);
+    let of_network = [&mut network.chain_spec, &mut network.genesis, &mut network.builder_key];
+    for file in of_network.into_iter().flatten().chain(options.paths_mut()) {
+        *file = directory.join(&*file);
+    }
+    if let Some(store) = options.sender_store.as_mut().filter(|store| !is_redis(store)) {
+        *store = directory.join(&*store).to_string_lossy().into_owned();
+    }
     Ok((network, options))
 }
 
@@ -96,20 +103,58 @@ pub(super) fn merged(
     Ok((network.or(in_file), options.or(file_options)))
 }
 
-/// Reads a configuration.
+/// Reads a configuration. What is wrong is told with its line and, where there is one, its key.
 fn parse(text: &str) -> Result<(Network, Options), String> {
-    let mut table = text.parse::<toml::Table>().map_err(|why| why.to_string())?;
-    for key in table.keys() {
+    let line = |span: Option<std::ops::Range<usize>>| {
+        let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+        1 + before.bytes().filter(|byte| *byte == b'\n').count()
+    };
+    let settings = toml::from_str::<BTreeMap<String, toml::Spanned<toml::Value>>>(text)
+        .map_err(|why| format!("line {}: {}", line(why.span()), why.message().replace('\n', " ")))?;
+    let (mut network, mut options) = (Network::default(), Options::default());
+    for (key, value) in settings {
+        let place = line(Some(value.span()));
         if !known_keys().any(|known| known == key) {
-            return Err(unknown(key));
+            return Err(format!("line {place}: {}", unknown(&key)));
+        }
+        let wrong = |why: toml::de::Error| format!("line {place}: {key}: {}", why.message());
+        let is_of_network = NETWORK_KEYS.iter().any(|(known, ..)| *known == key);
+        let alone = toml::Table::from_iter([(key.clone(), value.into_inner())]);
+        if is_of_network {
+            network = network.or(alone.try_into().map_err(wrong)?);
+        } else {
+            options = options.or(alone.try_into().map_err(wrong)?);
         }
     }
-    let of_network = |key: &String| NETWORK_KEYS.iter().any(|(known, ..)| known == key);
-    let network = table.keys().filter(|key| of_network(key)).cloned().collect::<Vec<_>>();
-    let network = network.into_iter().filter_map(|key| table.remove_entry(&key)).collect::<toml::Table>();
-    let network = network.try_into::<Network>().map_err(|why| why.message().to_owned())?;
-    let options = table.try_into::<Options>().map_err(|why| why.message().to_owned())?;
     Ok((network, options))
+}
+
+/// Variables that are no settings: what tools are told, and what this repository's builds and tests are.
+const OTHER_VARIABLES: [&str; 7] = [
+    "PECTIN_CONFIG",
+    "PECTIN_RPC_URL",
+    "PECTIN_FIXTURES",
+    "PECTIN_SIM_SEEDS",
+    "PECTIN_ABUSE_BODIES",
+    "PECTIN_BLESS",
+    "PECTIN_COMMIT",
+];
+
+/// What to say about the variables `PECTIN_…` that nothing reads. They are not an error: whoever starts the node may have
+/// variables of its own that begin like this (Kubernetes makes `PECTIN_SERVICE_HOST` and `PECTIN_PORT` for a service of
+/// this name), and a node that does not start for one of them is worse than a line.
+pub(super) fn unknown_variables(names: impl Iterator<Item = String>) -> Vec<String> {
+    let variable = |key: &str| format!("PECTIN_{}", key.replace('-', "_").to_uppercase());
+    let known = known_keys().map(variable).chain(OTHER_VARIABLES.map(str::to_owned)).collect::<Vec<_>>();
+    let mut said = names
+        .filter(|name| name.starts_with("PECTIN_") && !known.contains(name))
+        .map(|name| match nearest(&name, known.iter().map(String::as_str)) {
+            Some(near) => format!("the variable {name} is not read by anything; did you mean {near}?"),
+            None => format!("the variable {name} is not read by anything"),
+        })
+        .collect::<Vec<_>>();
+    said.sort_unstable();
+    said
 }
 
 fn known_keys() -> impl Iterator<Item = &'static str> {
@@ -119,18 +164,21 @@ fn known_keys() -> impl Iterator<Item = &'static str> {
 /// No key is nearly as long.
 const KEY_BYTES_COMPARED_MAX: usize = 64;
 
+/// The known name that was probably meant.
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Comparing takes time and memory by the length; nobody mistypes as much as that.
+    if name.len() > KEY_BYTES_COMPARED_MAX {
+        return None;
+    }
+    let near = known.map(|known| (strsim::damerau_levenshtein(known, name), known)).min();
+    near.filter(|(distance, known)| *distance <= 1 + known.len() / 4).map(|(_, known)| known)
+}
+
 /// Names the key that was probably meant.
 fn unknown(key: &str) -> String {
-    let normal = key.replace('_', "-");
-    // Comparing takes time and memory by the length; nobody mistypes as much as that.
-    let is_short = normal.len() <= KEY_BYTES_COMPARED_MAX;
-    let near = known_keys().filter(|_| is_short);
-    let near = near.map(|known| (strsim::damerau_levenshtein(known, &normal), known)).min();
-    match near {
-        Some((distance, known)) if distance <= 1 + known.len() / 4 => {
-            format!("there is no setting {key:?}; did you mean {known:?}?")
-        }
-        _ => format!("there is no setting {key:?}; `pectin config print` shows all there are"),
+    match nearest(&key.replace('_', "-"), known_keys()) {
+        Some(known) => format!("there is no setting {key:?}; did you mean {known:?}?"),
+        None => format!("there is no setting {key:?}; `pectin config print` shows all there are"),
     }
 }
 
@@ -140,7 +188,7 @@ pub(super) fn reference() -> String {
         "# Pectin's settings: everything there is, each line with its meaning. Take the # away to set one.\n\
          # Each can also be given as a flag (--http-port) or in the environment (PECTIN_HTTP_PORT).\n\
          # Flags win over the environment, the environment over this file, this file over the defaults.\n\
-         # Paths of the network's files are relative to this file.\n",
+         # Relative paths in it begin where this file lies.\n",
     );
     text.push_str("\n# -- The network to build for\n");
     for (key, example, meaning) in NETWORK_KEYS {
@@ -199,16 +247,51 @@ mod tests {
     #[test]
     fn what_does_not_exist_is_refused_and_the_nearest_named() {
         let wrong = |text: &str| parse(text).unwrap_err();
-        assert_eq!(wrong("http_port = 1"), "there is no setting \"http_port\"; did you mean \"http-port\"?");
         assert_eq!(
-            wrong("chain-sepc = 'a'"),
-            "there is no setting \"chain-sepc\"; did you mean \"chain-spec\"?"
+            wrong("http_port = 1"),
+            "line 1: there is no setting \"http_port\"; did you mean \"http-port\"?"
+        );
+        assert_eq!(
+            wrong("log = 'info'\n\nchain-sepc = 'a'"),
+            "line 3: there is no setting \"chain-sepc\"; did you mean \"chain-spec\"?"
         );
         assert!(wrong("zzzzzzzzzzzzzzzzz = 1").contains("pectin config print"));
         assert!(wrong(&format!("http-port{} = 1", "t".repeat(1 << 20))).contains("pectin config print"));
-        assert!(wrong("http-port = 'x'").contains("invalid type"));
-        assert!(wrong("http-port = 70000").contains("invalid value"));
-        assert!(wrong("= 3").contains("TOML"));
+        assert!(wrong("= 3").starts_with("line 1: "));
+        assert!(wrong("log = 'info'\nhttp-port = 1\nhttp-port = 2").starts_with("line 3: duplicate key"));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_value_is_said_with_its_key_and_line() {
+        let wrong = |text: &str| parse(text).unwrap_err();
+        let text = "# a comment\nlog = 'info'\nhttp-port = 'x'\n";
+        assert_eq!(wrong(text), "line 3: http-port: invalid type: string \"x\", expected u16");
+        assert!(wrong("log = 'info'\nhttp-port = 70000").starts_with("line 2: http-port: invalid value"));
+        assert!(wrong("slot-ms = 'x'").starts_with("line 1: slot-ms: invalid type"));
+        assert!(wrong("[section]\nhttp-port = 1").starts_with("line 1: there is no setting \"section\""));
+    }
+
+    #[test]
+    fn every_path_in_a_file_is_relative_to_it() {
+        let directory = std::env::temp_dir().join(format!("pectin-paths-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let file = directory.join("pectin.toml");
+        let keys = ["chain-spec", "genesis", "builder-key", "data-dir", "token-file", "sender-keystore"];
+        let keys = keys.into_iter().chain(["sender-password-file", "sender-ca-file", "sender-store"]);
+        let text = keys.clone().map(|key| format!("{key} = \"here/{key}\"\n")).collect::<String>();
+        std::fs::write(&file, &text).unwrap();
+        let (network, options) = load(&file).unwrap();
+        let set = effective(&network, &options).unwrap();
+        for key in keys {
+            let expected = format!("{key} = {:?}\n", directory.join("here").join(key).to_str().unwrap());
+            assert!(set.contains(&expected), "{expected}{set}");
+        }
+        std::fs::write(&file, "sender-store = \"redis://127.0.0.1/0\"\ndata-dir = \"/var/lib/pectin\"")
+            .unwrap();
+        let (_, options) = load(&file).unwrap();
+        assert_eq!(options.sender_store.as_deref(), Some("redis://127.0.0.1/0"));
+        assert_eq!(options.data_dir, Some("/var/lib/pectin".into()));
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 
     #[test]
@@ -226,6 +309,18 @@ mod tests {
         assert_eq!(parse(&effective(&network, &options).unwrap()).unwrap().1.http_port, Some(8545));
         let set = effective(&network, &options).unwrap();
         assert!(known_keys().all(|key| set.contains(&format!("{key} = "))), "{set}");
+    }
+
+    #[test]
+    fn variables_that_nothing_reads_are_named() {
+        let said = |names: &[&str]| unknown_variables(names.iter().map(|name| (*name).to_owned()));
+        let fine = ["PATH", "PECTIN_HTTP_PORT", "PECTIN_CHAIN_SPEC", "PECTIN_CONFIG", "PECTIN_RPC_URL"];
+        assert_eq!(said(&fine), [""; 0]);
+        assert_eq!(
+            said(&["PECTIN_HTPP_PORT"]),
+            ["the variable PECTIN_HTPP_PORT is not read by anything; did you mean PECTIN_HTTP_PORT?"]
+        );
+        assert_eq!(said(&["PECTIN_ZZZZZZZZZZZZZZZ"]).len(), 1);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod account;
 mod chain_spec;
+mod check;
 mod client;
 mod completions;
 mod config;
@@ -124,6 +125,10 @@ pub fn run() -> std::process::ExitCode {
         }
     }));
     let cli = Cli::parse();
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for warning in file::unknown_variables(variables) {
+        eprintln!("pectin: {warning}");
+    }
     let result = match cli.command {
         Command::Dev(args) => dev::run(*args),
         Command::Node(args) => node::run(*args),
@@ -179,5 +184,92 @@ mod tests {
         command.build();
         look(&mut command, "pectin", &mut missing);
         assert_eq!(missing, Vec::<String>::new());
+    }
+
+    /// The words of a command as a text shows it, with something in the place of what the reader has to fill in. What a
+    /// shell would take for itself ends it.
+    fn words(line: &str) -> Vec<String> {
+        let word = |word: &str| match word {
+            "HASH" | "\"$hash\"" | "0x6b1e…" => format!("0x{}", "6b".repeat(32)),
+            "N" | "NUMBER" | "SECONDS" | "COUNT" => "7".to_owned(),
+            "KIND" => "witness".to_owned(),
+            "SHELL" => "bash".to_owned(),
+            "URL" => "http://127.0.0.1:9000".to_owned(),
+            "redis://…" => "redis://127.0.0.1/0".to_owned(),
+            "…" => String::new(),
+            word => word.to_owned(),
+        };
+        let own = line.split_whitespace().take_while(|word| !["|", ">", "#", "&&"].contains(word));
+        own.map(word).filter(|word| !word.is_empty()).collect()
+    }
+
+    /// Examples in `--help` are commands that there are.
+    #[test]
+    fn every_example_can_be_typed() {
+        fn look(command: &mut clap::Command, examples: &mut Vec<String>) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            examples.extend(
+                help.lines()
+                    .filter_map(|line| line.strip_prefix("  "))
+                    .filter(|line| line.starts_with("pectin "))
+                    .map(str::to_owned),
+            );
+            command.get_subcommands_mut().for_each(|command| look(command, examples));
+        }
+        let (mut command, mut examples) = (Cli::command(), vec![]);
+        command.build();
+        look(&mut command, &mut examples);
+        assert!(examples.len() > 40, "{examples:#?}");
+        for example in examples {
+            let parsed = Cli::try_parse_from(words(&example));
+            assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+        }
+    }
+
+    /// Commands in the sentences of documents exist too, with the flags that are named. Blocks are run by other tests.
+    #[test]
+    fn every_command_that_a_document_mentions_exists() {
+        use clap::error::ErrorKind;
+        let documents = [
+            include_str!("../../../README.md"),
+            include_str!("../../../SECURITY.md"),
+            include_str!("../../../ARCHITECTURE.md"),
+            include_str!("../../../docs/operating.md"),
+            include_str!("../../../docs/commands.md"),
+            include_str!("../../../docs/sending.md"),
+        ];
+        let mut found = 0;
+        for document in documents {
+            let outside = document.split("```").step_by(2).collect::<String>();
+            for span in outside.split('`').skip(1).step_by(2).filter(|span| span.starts_with("pectin ")) {
+                found += 1;
+                let result = Cli::try_parse_from(words(span));
+                // A name alone is a mention; what it needs besides is not said.
+                let is_fine = result.as_ref().err().is_none_or(|why| {
+                    let kinds = [
+                        ErrorKind::MissingRequiredArgument,
+                        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+                        ErrorKind::MissingSubcommand,
+                    ];
+                    kinds.contains(&why.kind())
+                });
+                assert!(is_fine, "{span}: {}", result.unwrap_err());
+            }
+        }
+        assert!(found > 30, "{found}");
+    }
+
+    /// Every variable that a flag can come from is one that is known: a mistyped one is named.
+    #[test]
+    fn every_variable_is_known() {
+        fn look(command: &clap::Command, names: &mut Vec<String>) {
+            let variables = command.get_arguments().filter_map(clap::Arg::get_env);
+            names.extend(variables.map(|name| name.to_str().expect("they are letters").to_owned()));
+            command.get_subcommands().for_each(|command| look(command, names));
+        }
+        let mut names = vec![];
+        look(&Cli::command(), &mut names);
+        assert!(names.iter().any(|name| name == "PECTIN_RPC_URL"), "{names:?}");
+        assert_eq!(file::unknown_variables(names.into_iter()), [""; 0]);
     }
 }

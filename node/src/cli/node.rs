@@ -1,13 +1,11 @@
 //! `pectin node`: a builder for a network that runs elsewhere.
 
 use super::{
-    Failure, Options,
+    Failure, Options, check,
     file::{self, Network},
     setup::{self, Setup},
 };
 use clap::Args;
-use jam::ChainSpec;
-use service::genesis::Genesis;
 use std::{path::PathBuf, time::Instant};
 
 /// What a builder is told.
@@ -31,32 +29,10 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
             Failure::Usage(format!("--{name} is needed, as a flag or in the configuration file"))
         })
     };
-    let spec_path = needed(network.chain_spec, "chain-spec")?;
-    let spec = ChainSpec::from_json(&file::read(&spec_path, "the chain specification")?);
-    let spec = spec.map_err(|why| Failure::Usage(format!("{}: {why}", spec_path.display())))?;
+    let spec = check::chain_spec(&needed(network.chain_spec, "chain-spec")?)?;
     let secret = setup::read_key(&needed(network.builder_key, "builder-key")?)?;
-    let (service, _) = devnet::genesis::service_of(&spec)
-        .map_err(|why| Failure::Usage(format!("{}: {why}", spec_path.display())))?;
-    let genesis = match &network.genesis {
-        None => Genesis::dev(&service),
-        Some(path) => Genesis::from_json(&file::read(path, "the genesis file")?, &service)
-            .map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?,
-    };
-    let data_dir = Some(options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data")));
-    let slot_ms = network.slot_ms.unwrap_or(6000);
-    let setup = Setup {
-        spec,
-        genesis,
-        secret,
-        slot_ms,
-        options,
-        data_dir,
-        is_dev: false,
-        dev: None,
-        dev_keys: vec![],
-        token: None,
-        devnet: None,
-    };
+    let genesis = check::first_block(&spec, network.genesis.as_deref())?;
+    let setup = Setup::new(spec, genesis, secret, network.slot_ms.unwrap_or(setup::SLOT_MS), options);
     setup::runtime()?.block_on(async {
         let node = Box::pin(setup.start()).await?;
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());

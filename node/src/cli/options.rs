@@ -44,6 +44,25 @@ pub struct Described {
     pub meaning: &'static [&'static str],
 }
 
+/// What a setting can be.
+trait Setting {
+    /// Itself, if it is a path.
+    fn path(&mut self) -> Option<&mut PathBuf> {
+        None
+    }
+}
+
+impl Setting for PathBuf {
+    fn path(&mut self) -> Option<&mut PathBuf> {
+        Some(self)
+    }
+}
+
+macro_rules! no_paths {
+    ($($type:ty),+) => { $(impl Setting for $type {})+ };
+}
+no_paths!(bool, u8, u16, u32, u64, usize, String, IpAddr, Address, B256, Bytes, LogFormat, Policy);
+
 /// The example if there is one, else the default.
 macro_rules! example {
     ($default:literal) => {
@@ -77,6 +96,11 @@ macro_rules! options {
             #[must_use]
             pub fn or(self, other: Self) -> Self {
                 Self { $($name: self.$name.or(other.$name),)+ }
+            }
+
+            /// The paths among them.
+            pub(super) fn paths_mut(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+                [$(self.$name.as_mut().and_then(Setting::path),)+].into_iter().flatten()
             }
 
             /// Every option, in order.

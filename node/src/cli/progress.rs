@@ -45,6 +45,30 @@ impl Drop for Progress {
     }
 }
 
+/// Does the work while a line says how far it is; who does the work need not know.
+pub(super) fn during<T: Send>(line: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
+    look_on(Progress::new(), line, work)
+}
+
+fn look_on<T: Send>(mut progress: Progress, line: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
+    if !progress.shown {
+        return work();
+    }
+    let watcher = std::thread::current();
+    std::thread::scope(|scope| {
+        let working = scope.spawn(move || {
+            let done = work();
+            watcher.unpark();
+            done
+        });
+        while !working.is_finished() {
+            progress.show(&line);
+            std::thread::park_timeout(EVERY);
+        }
+        working.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// A bar of so much of all.
 pub(super) fn bar(done: u64, all: u64) -> String {
     let all = all.max(1);
@@ -56,6 +80,28 @@ pub(super) fn bar(done: u64, all: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_is_looked_at_until_it_is_done() {
+        let begun = Instant::now();
+        let looks = std::cell::Cell::new(0);
+        let line = || {
+            looks.set(looks.get() + 1);
+            "working".to_owned()
+        };
+        let (done, is_done) = std::sync::mpsc::channel::<()>();
+        let shown = Progress { shown: true, last: None, begun };
+        let waited = look_on(shown, line, move || {
+            // Nobody tells: it is only waited for, as long as a few looks take.
+            assert!(is_done.recv_timeout(3 * EVERY).is_err());
+            7
+        });
+        assert_eq!(waited, 7);
+        assert!(looks.get() >= 2, "{looks:?}");
+        drop(done);
+        let hidden = Progress { shown: false, last: None, begun };
+        assert_eq!(look_on(hidden, || unreachable!("nobody sees it"), || 8), 8);
+    }
 
     #[test]
     fn bars_are_never_too_long() {

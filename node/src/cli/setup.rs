@@ -1,6 +1,6 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret, managed};
+use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed};
 use crate::{
     cli::VERSION,
     data,
@@ -27,6 +27,8 @@ use types::Duration;
 
 /// The port that Ethereum tools try first.
 pub(super) const HTTP_PORT: u16 = 8545;
+/// How long a slot lasts on a real network.
+pub(super) const SLOT_MS: u64 = 6000;
 /// A shorter token could be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -53,12 +55,35 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn start_logging(options: &Options) -> Result<(), Failure> {
-        let filter = options.log.as_deref().unwrap_or("info");
-        logging::start(options.log_format.unwrap_or_default(), filter).map_err(Failure::Usage)
+        logging::start(options.log_format.unwrap_or_default(), options.log.as_deref()).map_err(Failure::Usage)
     }
 
-    /// Opens the store and starts the node.
-    pub(super) async fn start(mut self) -> Result<Node, Failure> {
+    /// A builder for a network that runs elsewhere.
+    pub(super) fn new(
+        spec: ChainSpec,
+        genesis: Genesis,
+        secret: Ed25519Secret,
+        slot_ms: u64,
+        options: Options,
+    ) -> Self {
+        let data_dir = Some(check::data_dir(&options));
+        Self {
+            spec,
+            genesis,
+            secret,
+            slot_ms,
+            options,
+            data_dir,
+            is_dev: false,
+            dev: None,
+            devnet: None,
+            dev_keys: vec![],
+            token: None,
+        }
+    }
+
+    /// The service that blocks are for and how it begins; or why specification, first block and key do not belong together.
+    pub(super) fn service(&self) -> Result<(service::Config, service::accumulate::ServiceState), Failure> {
         let (service, state) = service_of(&self.spec).map_err(Failure::usage)?;
         let genesis = self.genesis.id();
         if state.head() != genesis {
@@ -80,6 +105,14 @@ impl Setup {
                 "the chain specification has the service {found}, not {expected}"
             )));
         }
+        Ok((service, state))
+    }
+
+    /// Opens the store and starts the node.
+    pub(super) async fn start(mut self) -> Result<Node, Failure> {
+        // All that can be wrong with settings is found before anything is made or opened.
+        check::options(&self.options, &self.spec.params, self.slot_ms)?;
+        let (service, state) = self.service()?;
         let store = self.open_store(service.service)?;
         let config = runtime::Config { dev: self.dev.take(), ..self.config(service, state)? };
         Node::start(config, store).await.map_err(|why| failure(&why))
@@ -127,7 +160,7 @@ impl Setup {
             bundler: self.bundler(service),
             clock,
             pool: self.pool(&service),
-            queue: self.queue()?,
+            queue: queue(&self.options, &self.spec.params, self.slot_ms)?,
             genesis,
             service: state,
         };
@@ -155,11 +188,7 @@ impl Setup {
 
     /// The validators of the chain specification, and those that were named besides.
     fn peers(&self) -> Result<Vec<Bootnode>, Failure> {
-        let named = self.options.peers.iter().flat_map(|peers| peers.split(',')).map(str::trim);
-        let named = named
-            .filter(|peer| !peer.is_empty())
-            .map(|peer| peer.parse::<Bootnode>().map_err(|why| Failure::Usage(format!("--peers: {why}"))));
-        self.spec.bootnodes.iter().copied().map(Ok).chain(named).collect()
+        Ok(self.spec.bootnodes.iter().copied().chain(named_peers(&self.options)?).collect())
     }
 
     fn sender(&self) -> Result<Option<SenderConfig>, Failure> {
@@ -210,30 +239,6 @@ impl Setup {
         }
     }
 
-    fn queue(&self) -> Result<queue::Config, Failure> {
-        let options = &self.options;
-        let mut config = queue::Config::new(&self.spec.params, self.slot_ms);
-        config.policy = match options.queue_policy.unwrap_or_default() {
-            Policy::Pectin => queue::Policy::Pectin,
-            Policy::Spec => queue::Policy::Spec,
-        };
-        config.max_depth = options.queue_depth_max.unwrap_or(config.max_depth).max(1);
-        config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
-        config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
-        config.max_unfinished = options.unfinished_max.unwrap_or(config.max_unfinished).max(1);
-        let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
-        config.guarantee_timeout = ms(options.guarantee_timeout_ms, config.guarantee_timeout);
-        config.window_opens_before = ms(options.window_opens_ms, config.window_opens_before);
-        config.window_closes_before = ms(options.window_closes_ms, config.window_closes_before);
-        let slot = Duration::from_millis(self.slot_ms);
-        if config.window_opens_before <= config.window_closes_before || config.window_opens_before > slot {
-            return Err(Failure::usage(
-                "--window-opens-ms must be above --window-closes-ms, and at most a slot",
-            ));
-        }
-        Ok(config)
-    }
-
     fn rpc(&self) -> Result<RpcConfig, Failure> {
         let options = &self.options;
         let list = |text: &Option<String>| -> std::collections::BTreeSet<String> {
@@ -281,6 +286,35 @@ impl Setup {
         write_secret(&path, &token).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
         Ok(token)
     }
+}
+
+/// Validators that were named besides those of the chain specification.
+pub(super) fn named_peers(options: &Options) -> Result<Vec<Bootnode>, Failure> {
+    let named = options.peers.iter().flat_map(|peers| peers.split(',')).map(str::trim);
+    let named = named.filter(|peer| !peer.is_empty());
+    named.map(|peer| peer.parse().map_err(|why| Failure::Usage(format!("--peers: {why}")))).collect()
+}
+
+/// What the settings say about the queue.
+pub(super) fn queue(options: &Options, params: &jam::Params, slot_ms: u64) -> Result<queue::Config, Failure> {
+    let mut config = queue::Config::new(params, slot_ms);
+    config.policy = match options.queue_policy.unwrap_or_default() {
+        Policy::Pectin => queue::Policy::Pectin,
+        Policy::Spec => queue::Policy::Spec,
+    };
+    config.max_depth = options.queue_depth_max.unwrap_or(config.max_depth).max(1);
+    config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
+    config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
+    config.max_unfinished = options.unfinished_max.unwrap_or(config.max_unfinished).max(1);
+    let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
+    config.guarantee_timeout = ms(options.guarantee_timeout_ms, config.guarantee_timeout);
+    config.window_opens_before = ms(options.window_opens_ms, config.window_opens_before);
+    config.window_closes_before = ms(options.window_closes_ms, config.window_closes_before);
+    let slot = Duration::from_millis(slot_ms);
+    if config.window_opens_before <= config.window_closes_before || config.window_opens_before > slot {
+        return Err(Failure::usage("--window-opens-ms must be above --window-closes-ms, and at most a slot"));
+    }
+    Ok(config)
 }
 
 /// What makes the packages of a service, with the authorizer that lets everything onto a core.

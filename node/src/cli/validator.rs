@@ -37,7 +37,7 @@ pub(super) struct ValidatorArgs {
 }
 
 pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
-    logging::start(args.log_format, &args.log).map_err(Failure::Usage)?;
+    logging::start(args.log_format, Some(&args.log)).map_err(Failure::Usage)?;
     let path = &args.chain_spec;
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
     let spec =

@@ -272,19 +272,6 @@ impl Node {
             })?
         };
         let gateway = Arc::new(Gateway { commands: commands.clone(), health: health.clone() });
-        let methods = Methods {
-            store: store.clone(),
-            bundler: started.bundler.clone(),
-            feed: feed.clone(),
-            pool: index.clone(),
-            driver: gateway.clone(),
-            endpoint: endpoint.clone(),
-            guarantors,
-            spec: config.spec.clone(),
-            dev,
-            rebuilt: Default::default(),
-        };
-        let methods: Arc<dyn rpc::Extension> = Arc::new(methods);
         let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
@@ -298,7 +285,7 @@ impl Node {
             driver: gateway.clone(),
             extensions,
         };
-        let mut extensions = vec![methods];
+        let mut extensions = Vec::<Arc<dyn rpc::Extension>>::new();
         let (mut running, mut rest, mut shown) = (None, None, None);
         if let Some(managed) = managed {
             let (slots, open) = (managed.model.pool_slots, managed.open);
@@ -312,6 +299,21 @@ impl Node {
             shown = Some(web::Managed::new(sender.clone(), open, config.rpc.clone()));
             running = Some(sender);
         }
+        let methods = Methods {
+            store: store.clone(),
+            bundler: started.bundler.clone(),
+            feed: feed.clone(),
+            pool: index.clone(),
+            driver: gateway.clone(),
+            endpoint: endpoint.clone(),
+            guarantors,
+            spec: config.spec.clone(),
+            dev,
+            sender: running.clone(),
+            backing_up: Default::default(),
+            rebuilt: Default::default(),
+        };
+        extensions.insert(0, Arc::new(methods));
         let api = Api::new(config.rpc.clone(), sources(extensions));
         let web = Web::start(web::Sources {
             feed: feed.clone(),

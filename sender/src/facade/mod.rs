@@ -31,13 +31,26 @@ pub use types::{
     StateName, Submission, Taken, Transaction,
 };
 
-use crate::{duty::Deliveries, keeper, model::Event, registry::Registry, shared::Shared, stats};
+use crate::{
+    duty::Deliveries, keeper, model::Event, registry::Registry, shared::Shared, stats, store::StoreError,
+};
 use quotes::Quotes;
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 use tokio::sync::{broadcast, mpsc};
 
 /// Settings of a sender.
 pub use crate::settings::{Settings, StartDeliveries};
+
+/// What became of the rows when they were to be copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copied {
+    /// They are in the new file.
+    File,
+    /// They are in memory alone, and are not copied.
+    Memory,
+    /// They are in a server of their own, and are not copied: that server has its own backups.
+    Elsewhere,
+}
 
 /// The running sender. See the [module](self).
 #[derive(Clone)]
@@ -77,6 +90,16 @@ impl Sender {
             // A worker that panicked has lost its lease; the rows are whole.
             drop(task.await);
         }
+    }
+
+    /// Copies all rows into a new file, if they are in a file here. Blocks until it is done.
+    pub fn copy(&self, path: &Path) -> Result<Copied, StoreError> {
+        let store = &self.shared.store;
+        Ok(match store.copy(path)? {
+            true => Copied::File,
+            false if store.is_shared() => Copied::Elsewhere,
+            false => Copied::Memory,
+        })
     }
 
     /// The chain of callers who name none.

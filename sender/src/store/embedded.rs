@@ -29,7 +29,7 @@ use types::Time;
 
 pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
-const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
+pub(super) const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
 
 /// What a file says it is.
 const SCHEMA: (&str, &str) = ("schema", "pectin-sender-1");
@@ -67,7 +67,7 @@ pub(super) struct Counters {
 /// One file. See the [module](self).
 #[derive(Debug)]
 pub struct Embedded {
-    database: Arc<Database>,
+    pub(super) database: Arc<Database>,
     jobs: Option<mpsc::Sender<Job>>,
     writer: Option<thread::JoinHandle<()>>,
     counters: Arc<Counters>,
@@ -177,6 +177,10 @@ impl Store for Embedded {
     fn release(&self, fence: Fence) -> Pending<'_, bool> {
         self.ask(|done| Job::Release(fence, done))
     }
+
+    fn copy(&self, path: &Path) -> Result<bool, StoreError> {
+        Self::copy(self, path).map(|()| true)
+    }
 }
 
 pub(super) fn unusable(error: impl std::fmt::Display) -> StoreError {
@@ -193,7 +197,7 @@ fn open_database(path: &Path, counters: &Arc<Counters>) -> Result<Database, redb
 }
 
 /// A new file is marked; an old one must bear the mark.
-fn check_schema(database: &Database) -> Result<(), StoreError> {
+pub(super) fn check_schema(database: &Database) -> Result<(), StoreError> {
     let check = || -> Result<Option<String>, redb::Error> {
         let transaction = database.begin_write()?;
         let fresh = transaction.list_tables()?.next().is_none();

@@ -22,6 +22,7 @@ mod load;
 mod memory;
 mod redis;
 mod scripts;
+mod tools;
 mod writer;
 
 use crate::model::{
@@ -29,6 +30,7 @@ use crate::model::{
     commit::{Key, Malformed, Value},
 };
 use core::{future::Future, pin::Pin};
+use std::path::Path;
 use types::Time;
 
 pub use self::redis::{Durability, Redis, RedisOptions};
@@ -36,6 +38,7 @@ pub use embedded::{Embedded, EmbeddedOptions, Syncs};
 pub use lease::Lease;
 pub use load::{Loading, load_account, scan_all};
 pub use memory::Memory;
+pub use tools::{EmbeddedStat, compact_file, copy_file, stat_file, verify_file};
 
 /// The most rows of one scan.
 pub const SCAN_ROWS_MAX: usize = 1_000;
@@ -114,6 +117,13 @@ pub trait Store: Send + Sync {
     /// Whether other processes may write to it too, so that one has to look for what they have left.
     fn is_shared(&self) -> bool {
         false
+    }
+
+    /// Copies everything that is committed now into a new file, while the store goes on; false if it is in no file of
+    /// this process. Blocks until it is done.
+    fn copy(&self, path: &Path) -> Result<bool, StoreError> {
+        let _ = path;
+        Ok(false)
     }
 }
 

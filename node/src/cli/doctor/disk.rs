@@ -23,7 +23,7 @@ pub(super) fn look(directory: &Path) -> Vec<Finding> {
         let text = format!("{} is not there yet; the node makes it", directory.display());
         return vec![Finding::new("data directory", Verdict::Unknown, text)];
     }
-    let mut findings = vec![whose(directory), secrets(directory), room(directory)];
+    let mut findings = vec![whose(directory), room(directory)];
     findings.push(match sync_time(directory) {
         Ok(time) => {
             let verdict = if time < SYNC_WARNING { Verdict::Good } else { Verdict::Warning };
@@ -58,23 +58,6 @@ fn whose(directory: &Path) -> Finding {
     }
 }
 
-/// Whether others can read the operator's token.
-fn secrets(directory: &Path) -> Finding {
-    let what = "secrets";
-    let token = directory.join(data::TOKEN);
-    #[cfg(unix)]
-    if let Ok(file) = fs::metadata(&token) {
-        let mode = std::os::unix::fs::PermissionsExt::mode(&file.permissions()) & 0o777;
-        return if mode & 0o077 == 0 {
-            Finding::new(what, Verdict::Good, "only the owner can read the operator's token")
-        } else {
-            let text = format!("{} can be read by others (mode {mode:o}); chmod 600 it", token.display());
-            Finding::new(what, Verdict::Problem, text)
-        };
-    }
-    Finding::new(what, Verdict::Unknown, format!("there is no {} yet", token.display()))
-}
-
 fn room(directory: &Path) -> Finding {
     let what = "disk space";
     match rustix::fs::statvfs(directory) {
@@ -95,8 +78,10 @@ fn room(directory: &Path) -> Finding {
 fn sync_time(directory: &Path) -> io::Result<Duration> {
     let path = directory.join(format!(".doctor-{}", std::process::id()));
     let measured = measure(&path);
-    fs::remove_file(&path)?;
-    measured
+    let removed = fs::remove_file(&path);
+    // Why it could not be written says more than that there is nothing to remove then.
+    let time = measured?;
+    removed.map(|()| time)
 }
 
 fn measure(path: &Path) -> io::Result<Duration> {
@@ -110,4 +95,19 @@ fn measure(path: &Path) -> io::Result<Duration> {
     }
     times.sort_unstable();
     Ok(times[SYNCS / 2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_directory_cannot_be_written_is_said() {
+        // Nobody, the superuser included, makes a file below a file.
+        let file = std::env::temp_dir().join(format!("pectin-no-directory-{}", std::process::id()));
+        fs::write(&file, "").unwrap();
+        assert_eq!(sync_time(&file).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        fs::remove_file(&file).unwrap();
+        assert!(sync_time(&std::env::temp_dir()).is_ok());
+    }
 }

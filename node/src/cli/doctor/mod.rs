@@ -7,9 +7,10 @@ mod clock;
 mod disk;
 mod node;
 mod ports;
+mod secrets;
 
 use super::{
-    Failure, Options,
+    Failure, Options, check,
     client::Client,
     file,
     show::{self, Format, table},
@@ -78,17 +79,17 @@ impl Finding {
 
 pub(super) fn run(args: DoctorArgs) -> Result<(), Failure> {
     let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
-    let data_dir = options.data_dir.clone().unwrap_or_else(|| PathBuf::from("pectin-data"));
     let address = options.http_addr.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = options.http_port.unwrap_or(super::setup::HTTP_PORT);
     let host = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
     let mut node = Client::connect(&format!("http://{}", std::net::SocketAddr::new(host, port))).ok();
 
-    let slot_ms = network.slot_ms.unwrap_or(6000);
+    let slot_ms = network.slot_ms.unwrap_or(super::setup::SLOT_MS);
     let mut findings = vec![clock::against_server(args.ntp.as_deref())];
     findings.extend(node::look(node.as_mut(), slot_ms));
     findings.extend(ports::look(address, port, &options));
-    findings.extend(disk::look(&data_dir));
+    findings.extend(disk::look(&check::data_dir(&options)));
+    findings.extend(secrets::look(&network, &options));
     findings.extend(node::files(&network));
     print(&findings, args.format);
     match findings.iter().filter(|finding| finding.verdict == Verdict::Problem).count() {
@@ -109,11 +110,36 @@ fn print(findings: &[Finding], format: Format) {
         table(["verdict", "what", "found"], &findings.iter().map(row).collect::<Vec<_>>())
     });
     if !format.json {
-        let worst = findings.iter().map(|finding| finding.verdict).max();
-        show::print(match worst {
-            Some(Verdict::Problem) => "",
-            Some(Verdict::Warning) => "\nit works; the warnings are worth a thought\n",
-            _ => "\nall is well\n",
-        });
+        show::print(&summary(findings));
+    }
+}
+
+/// The last line: what could not be looked at is not well, it is unknown.
+fn summary(findings: &[Finding]) -> String {
+    let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
+    match (count(Verdict::Problem), count(Verdict::Warning), count(Verdict::Unknown)) {
+        (0, 0, 0) => "\nall is well\n".to_owned(),
+        (0, 0, unknown) => {
+            format!("\nno problem was found; {unknown} of {} could not be looked at\n", findings.len())
+        }
+        (0, ..) => "\nit works; the warnings are worth a thought\n".to_owned(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unknown_is_not_well() {
+        let of = |verdicts: &[Verdict]| {
+            summary(&verdicts.iter().map(|verdict| Finding::new("x", *verdict, "")).collect::<Vec<_>>())
+        };
+        use Verdict::{Good, Problem, Unknown, Warning};
+        assert!(of(&[Good, Good]).contains("all is well"));
+        assert!(of(&[Good, Unknown]).contains("no problem was found; 1 of 2 could not be looked at"));
+        assert!(of(&[Good, Unknown, Warning]).contains("warnings"));
+        assert_eq!(of(&[Problem, Unknown]), "");
     }
 }

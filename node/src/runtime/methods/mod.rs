@@ -45,6 +45,10 @@ pub(super) struct Methods {
     /// The chain specification, which belongs to a backup.
     pub(super) spec: String,
     pub(super) dev: Option<DevMethods>,
+    /// Managed accounts, whose rows belong to a backup too.
+    pub(super) sender: Option<::sender::Sender>,
+    /// Held while a backup is made.
+    pub(super) backing_up: Arc<Mutex<()>>,
     /// The bundle that was made last: it is fetched in parts.
     pub(super) rebuilt: tools::Kept,
 }

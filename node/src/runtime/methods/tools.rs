@@ -1,11 +1,18 @@
 //! What an operator's tools ask a running node for.
 
 use super::{Methods, reply};
-use crate::rebuild::{NoBundle, Rebuilt, rebuild};
+use crate::{
+    data::Copy,
+    rebuild::{NoBundle, Rebuilt, rebuild},
+};
+use ::sender::Copied;
 use alloy_primitives::hex;
 use rpc::{Error, Json, Params};
 use serde_json::json;
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use store::StoreError;
 use tokio::sync::Mutex;
 
@@ -27,18 +34,31 @@ impl Methods {
         reply(&json!({ "connected": self.endpoint.connections().len(), "cores": cores.collect::<Vec<_>>() }))
     }
 
-    /// Copies everything that is durable now into a new directory on the node's machine.
+    /// Copies everything that is durable now into a new directory on the node's machine, the sender's rows included if they
+    /// are in a file.
     pub(super) async fn backup(&self, params: &Params) -> Result<Json, Error> {
         params.at_most(1)?;
         let directory = PathBuf::from(params.required::<String>(0)?);
         if !directory.is_absolute() {
             return Err(Error::params("invalid argument 0: the directory must be an absolute path"));
         }
-        let (store, spec) = (self.store.clone(), self.spec.clone());
-        let copied =
-            tokio::task::spawn_blocking(move || crate::data::backup(&store, &spec, &directory)).await;
-        let finalized = copied.map_err(Error::internal)?.map_err(|why| Error::other(why.to_string()))?;
-        reply(&json!({ "number": finalized.number, "hash": finalized.hash }))
+        let (store, spec, sender) = (self.store.clone(), self.spec.clone(), self.sender.clone());
+        let one = Arc::clone(&self.backing_up);
+        let copied = tokio::task::spawn_blocking(move || {
+            // Held by the work, not by the call: whoever asks may hang up while the copy is made.
+            let Some(_one) = one.try_lock() else {
+                return Err("a backup is being made already; one at a time".to_owned());
+            };
+            let copy = |path: &Path| Ok(sender.map(|sender| sender.copy(path)).transpose()?);
+            crate::data::backup(&store, &spec, &directory, copy).map_err(|why| why.to_string())
+        });
+        let Copy { finalized, sender } = copied.await.map_err(Error::internal)?.map_err(Error::other)?;
+        let sender = sender.map(|sender| match sender {
+            Copied::File => "copied",
+            Copied::Memory => "in memory",
+            Copied::Elsewhere => "in Redis",
+        });
+        reply(&json!({ "number": finalized.number, "hash": finalized.hash, "sender": sender }))
     }
 
     /// A part of one file of a block's bundle, which is made again for it.

@@ -47,7 +47,7 @@ fn what_is_wrong_is_named() {
         ("htp-port = 1", "did you mean \"http-port\"?"),
         ("qeue-depth-max = 1", "did you mean \"queue-depth-max\"?"),
         ("something-else-entirely = 1", "pectin config print"),
-        ("http-port = \"x\"", "invalid type"),
+        ("log = \"info\"\nhttp-port = \"x\"", "line 2: http-port: invalid type"),
         ("http-port = 1\nhttp-port = 2", "duplicate key"),
         ("[section]", "pectin config print"),
         ("http-port", "pectin.toml"),
@@ -58,6 +58,13 @@ fn what_is_wrong_is_named() {
         run(&["node", "--config", text(&file)]).refused(2, words);
     }
     run_with(&["config", "show"], &[("PECTIN_HTTP_PORT", "many")]).refused(2, "many");
+    // A mistyped variable is not read by anything, which is said; what can be read is read.
+    let said = run_with(&["config", "show"], &[("PECTIN_HTPP_PORT", "1"), ("PECTIN_HTTP_PORT", "2")]);
+    assert!(
+        said.err.contains("PECTIN_HTPP_PORT is not read by anything; did you mean PECTIN_HTTP_PORT?"),
+        "{said:?}"
+    );
+    assert!(said.good().contains("http-port = 2\n"));
     let dev = ["dev", "--http-port", "0"];
     let refused = |more: &[&str], words: &str| run(&[&dev[..], more].concat()).refused(2, words);
     refused(&["--window-opens-ms", "500", "--window-closes-ms", "900"], "--window-opens-ms");
@@ -69,4 +76,81 @@ fn what_is_wrong_is_named() {
     run(&[&spec[..], &["--validator-addrs", "127.0.0.1:1,127.0.0.2:2,127.0.0.3:3"]].concat()).good();
     let said = std::fs::read_to_string(net.join("chain-spec.json")).unwrap();
     assert!(said.contains("@127.0.0.3:3"), "{said}");
+}
+
+/// What `node` would refuse at its start, `config check` refuses before.
+#[test]
+fn a_file_that_passes_the_check_is_not_refused_at_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    run(&["chain-spec", "--out", text(&at("net")), "--cores", "1", "--validator-port", "47930"]).good();
+    run(&["chain-spec", "--out", text(&at("other")), "--cores", "1"]).good();
+    std::fs::write(at("short"), "1234\n").unwrap();
+    let sound = "chain-spec = \"net/chain-spec.json\"\ngenesis = \"net/genesis.json\"\nbuilder-key = \"net/builder.key\"\n";
+    let file = at("pectin.toml");
+    let check = |more: &str| {
+        std::fs::write(&file, format!("{sound}{more}\n")).unwrap();
+        run(&["config", "check", text(&file)])
+    };
+    assert_eq!(check("data-dir = \"data\"").good(), format!("{} can be used\n", file.display()));
+    assert!(!at("data").exists(), "nothing is made");
+    let wrong = [
+        ("window-opens-ms = 500\nwindow-closes-ms = 900", "--window-opens-ms"),
+        ("slot-ms = 1000\nwindow-opens-ms = 3000", "--window-opens-ms"),
+        ("peers = \"somebody\"", "--peers"),
+        ("log = \"a=b=c\"", "--log"),
+        ("service-id = 77", "service"),
+        ("sender-chains = \"1\"", "--sender-chains"),
+        ("sender-webhook-allow = \"everywhere\"", "--sender-webhook-allow"),
+        ("sender-ca-file = \"nowhere.pem\"", "nowhere.pem"),
+        ("sender-password-file = \"nowhere.txt\"", "nowhere.txt"),
+        ("sender-keystore = \"nowhere\"", "nowhere"),
+        ("token-file = \"no/where/token\"", "its directory is not there"),
+        ("token-file = \"short\"", "at least 16 characters"),
+        ("data-dir = \"short\"", "not a directory"),
+    ];
+    for (more, words) in wrong {
+        check(more).refused(2, words);
+    }
+    let instead = |from: &str, to: &str| {
+        std::fs::write(&file, sound.replace(from, to)).unwrap();
+        run(&["config", "check", text(&file)])
+    };
+    instead("net/chain-spec.json", "nowhere.json").refused(2, "nowhere.json");
+    instead("net/genesis.json", "nowhere.json").refused(2, "nowhere.json");
+    instead("net/builder.key", "other/builder.key").refused(2, "the key given is that of");
+    let said = instead("builder-key = \"net/builder.key\"\n", "").good();
+    assert!(said.contains("can be used; builder-key must be given otherwise"), "{said}");
+}
+
+/// The base fee's first value and its floor are the chain's: validators and builder read them from one place.
+#[test]
+fn the_base_fee_and_its_floor_can_be_chosen() {
+    let network = super::Network::start(&[
+        "--base-fee-floor",
+        "7000",
+        "--initial-base-fee",
+        "9000",
+        "--min-gas-price",
+        "1",
+    ]);
+    let block =
+        |number: &str| network.call("eth_getBlockByNumber", serde_json::json!([number, false])).unwrap();
+    assert_eq!(block("0x0")["baseFeePerGas"], "0x2328");
+    let hash = network.paid("0x00000000000000000000000000000000000000aa");
+    network.run(&["tx", &hash, "--wait", "finalized"]).good();
+    for _ in 0..3 {
+        network.call("evm_mine", serde_json::json!([])).unwrap();
+    }
+    // 9,000 falls by an eighth with each empty block, and stops at the floor.
+    assert_eq!(block("latest")["baseFeePerGas"], "0x1b58");
+    let refused =
+        |more: &[&str], words: &str| run(&[&["dev", "--http-port", "0"], more].concat()).refused(2, words);
+    refused(&["--base-fee-floor", "10", "--initial-base-fee", "9"], "--base-fee-floor");
+    let directory = tempfile::tempdir().unwrap();
+    let net = directory.path().join("net");
+    run(&["chain-spec", "--out", text(&net), "--cores", "1", "--initial-base-fee", "2000000000"]).good();
+    let genesis = net.join("genesis.json");
+    assert!(std::fs::read_to_string(&genesis).unwrap().contains("\"baseFeePerGas\": \"0x77359400\""));
+    refused(&["--genesis", text(&genesis), "--initial-base-fee", "2000000000"], "that file has it");
 }

@@ -30,7 +30,10 @@ fn commands(directory: &Path) -> Vec<(String, Vec<String>)> {
             let data = directory.join(&name);
             let argument =
                 argument.replace("172.30.", &network).replace("0.0.0.0", &format!("{network}0.20"));
-            let argument = argument.replace("=/net", &format!("={}/net", text(directory)));
+            let shared = |argument: String, volume: &str| {
+                argument.replace(&format!("=/{volume}"), &format!("={}/{volume}", text(directory)))
+            };
+            let argument = shared(shared(argument, "net"), "key");
             argument.replace("=/data", &format!("={}", text(&data)))
         };
         let arguments = list(&service["command"]).into_iter().map(at_home).collect();
@@ -64,6 +67,22 @@ fn the_network_of_the_compose_file_finalizes_transactions() {
         run(&["load", "--rpc-url", url, "--senders", "2", "--rate", "4", "--seconds", "1", "--json"]).json();
     assert!(report["final"]["count"].as_u64().unwrap() > 0, "{report}");
     drop(validators);
+    let [net, key] = ["net", "key"].map(|name| directory.path().join(name));
+    assert!(!net.join("builder.key").exists() && key.join("builder.key").exists(), "what validators see");
+}
+
+/// Whoever has the builder's key builds in its name: only who makes it and who uses it can see it.
+#[test]
+fn only_the_builder_sees_its_key() {
+    let compose = compose();
+    let sees = |service: &Value| {
+        let volumes = service["volumes"].as_sequence().into_iter().flatten();
+        volumes.into_iter().any(|volume| volume.as_str().unwrap().starts_with("key:"))
+    };
+    let services = compose["services"].as_mapping().unwrap().iter().filter(|(_, service)| sees(service));
+    let names = services.map(|(name, _)| name.as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(names, ["chain", "builder"]);
+    assert!(compose["services"]["chain"]["build"]["args"]["PECTIN_COMMIT"].is_string(), "the commit is told");
 }
 
 #[test]
@@ -104,8 +123,17 @@ fn the_unit_is_one_that_systemd_takes() {
     // With a directory of its own instead of the system's, the same command gets as far as the missing files.
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("pectin.toml");
-    fs::copy(repository().join("deploy/pectin.toml"), &config).unwrap();
-    assert!(run(&["config", "check", text(&config)]).good().contains("can be used"));
+    let settings = fs::read_to_string(repository().join("deploy/pectin.toml")).unwrap();
+    assert!(settings.contains("data-dir = \"/var/lib/pectin\""), "where systemd has made a directory");
+    fs::write(&config, settings.replace("/var/lib/pectin", text(directory.path()))).unwrap();
+    run(&["config", "check", text(&config)]).refused(2, "chain-spec.json");
+    let net = ["chain-spec", "--out", text(directory.path()), "--cores", "1"];
+    run(&net).good();
+    assert_eq!(
+        run(&["config", "check", text(&config)]).good(),
+        format!("{} can be used\n", config.display())
+    );
+    fs::remove_file(directory.path().join("chain-spec.json")).unwrap();
     let words = words.map(|word| match word {
         "/etc/pectin/pectin.toml" => text(&config).to_owned(),
         other => other.replace("/var/lib/pectin", text(directory.path())),

@@ -21,7 +21,7 @@ use std::{
 use tests::process::{Pectin, binary};
 
 /// What cannot be run by a test, and what is run instead.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 13] = [
     ("bash scripts/test.sh", "it is what runs this test"),
     ("cargo bench", "the checks build it"),
     ("cast ", "tests/it/clients"),
@@ -29,6 +29,15 @@ const ELSEWHERE: [(&str, &str); 7] = [
     ("systemctl ", "cli::deploy has the unit verified"),
     ("journalctl ", "it only shows what systemd kept"),
     ("cargo run --release -p tests --bin", "scripts/test.sh runs the judges"),
+    ("pectin node --config pectin.toml --dry-run", "cli::dev makes a dry run; the port is taken on the page"),
+    (
+        "pectin node --config pectin.toml --sender-keystore",
+        "rest::canaries opens keystores, for a second each",
+    ),
+    ("cargo install cargo-fuzz", "an installation"),
+    ("just fuzz ", "it goes on until it is stopped; fuzz:: runs the same functions"),
+    ("cargo nextest run -p tests --test it fuzz::", "it is among the tests that this one belongs to"),
+    ("RUSTC_BOOTSTRAP=1 cargo fuzz tmin", "it needs a finding"),
 ];
 
 /// A block of commands.
@@ -182,14 +191,38 @@ fn the_page_about_managed_accounts() {
     works("docs/sending.md");
 }
 
+#[test]
+fn the_page_about_fuzzing() {
+    // All of it is run elsewhere, and known to be.
+    let path = repository().join("fuzz/README.md");
+    let document = fs::read_to_string(&path).unwrap();
+    let mut place = Place::new();
+    for block in &blocks(&document) {
+        assert_ne!(block.kind, "sh", "{}: {}", path.display(), block.text);
+        place.run(&path, block);
+    }
+}
+
+/// Every document there is, wherever it lies.
+fn documents(directory: &Path, all: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "node_modules" {
+            documents(&path, all);
+        } else if name.ends_with(".md") {
+            all.push(path);
+        }
+    }
+}
+
 /// A document that no test runs has no commands in it.
 #[test]
 fn no_document_is_left_out() {
-    let known = ["README.md", "docs/operating.md", "docs/commands.md", "docs/sending.md"];
-    let all = fs::read_dir(repository()).unwrap().chain(fs::read_dir(repository().join("docs")).unwrap());
-    for path in
-        all.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "md"))
-    {
+    let known = ["README.md", "docs/operating.md", "docs/commands.md", "docs/sending.md", "fuzz/README.md"];
+    let mut all = vec![];
+    documents(&repository(), &mut all);
+    assert!(all.len() > known.len(), "{all:?}");
+    for path in all {
         let name = path.strip_prefix(repository()).unwrap();
         if !known.iter().any(|known| name == Path::new(known)) {
             let document = fs::read_to_string(&path).unwrap();
@@ -255,6 +288,7 @@ fn what_documents_name_is_there() {
         "docs/operating.md",
         "docs/commands.md",
         "docs/sending.md",
+        "fuzz/README.md",
     ] {
         let path = repository().join(name);
         let document = fs::read_to_string(&path).unwrap();

@@ -140,3 +140,41 @@ fn a_webhook_receiver_believes_only_what_is_signed_fresh_and_new() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+/// A real payment's webhooks, from the node to the example.
+#[test]
+fn a_webhook_receiver_takes_what_the_node_delivers() {
+    if Command::new("node").arg("--version").stdout(Stdio::null()).status().is_err() {
+        println!("skipped: no node");
+        return;
+    }
+    let network = Network::start(&["--sender-webhook-allow", "127.0.0.0/8"]);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let body = json!({ "url": format!("http://127.0.0.1:{port}/") }).to_string();
+    let headers = [("content-type", "application/json")];
+    let mut client = Client::connect(&network.url).unwrap();
+    let made = client.request("POST", "/v1/webhooks", &headers, body.as_bytes()).unwrap();
+    let made = serde_json::from_slice::<serde_json::Value>(&made.body).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    std::fs::write(&file, made["secret"].as_str().unwrap_or_else(|| panic!("{made}"))).unwrap();
+    let receiver = repository().join("examples/webhook/receiver.mjs");
+    let mut child = Command::new("node")
+        .arg(receiver)
+        .arg(&file)
+        .arg(port.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.next().unwrap().ends_with(&format!(" {port}")));
+    let to = "0x00000000000000000000000000000000000000dd";
+    network
+        .run(&["send", "--to", to, "--value", "1", "--idempotency-key", "order-9", "--wait", "confirmed"])
+        .good();
+    // Each step once, in order, until nothing undoes it.
+    let told = lines.find(|line| line.contains("confirmed")).expect("it is told until it is confirmed");
+    assert!(told.starts_with("event ") && told.contains("order-9"), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}

@@ -7,6 +7,7 @@ mod deploy;
 mod dev;
 mod documents;
 mod examples;
+mod unit;
 
 use serde_json::Value;
 use std::{

@@ -1,14 +1,26 @@
-//! Dashboards and alerts: every metric and label in them exists.
+//! Dashboards and alerts: every metric and label in them exists, and every value that a label is compared with.
 
+use super::{dev, get, served::labelled, text};
 use node::observe::{METRICS, Metric};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const DASHBOARD: &str = include_str!("../../../../deploy/grafana/pectin.json");
 const ALERTS: &str = include_str!("../../../../deploy/prometheus/alerts.yml");
 
-/// A metric that an expression uses, with the labels that it asks for.
-type Used = (String, BTreeSet<String>);
+const PROMETHEUS: &str = include_str!("../../../../deploy/prometheus/prometheus.yml");
+
+/// A metric that an expression uses, with the labels that it asks for and the values that they are compared with.
+type Used = (String, BTreeMap<String, Vec<String>>);
+
+/// What Prometheus says of each target itself.
+const UP: Metric = Metric {
+    name: "up",
+    kind: node::observe::Kind::Gauge,
+    unit: "1",
+    labels: &[],
+    help: "Whether it answers.",
+};
 
 /// Words of the language that are neither metrics nor functions.
 const WORDS: [&str; 9] =
@@ -50,22 +62,29 @@ fn metrics(expression: &str) -> Vec<Used> {
             used.push((name.to_owned(), labels(inside)));
             rest = after;
         } else if !next.starts_with('(') && !is_grouped {
-            used.push((name.to_owned(), BTreeSet::new()));
+            used.push((name.to_owned(), BTreeMap::new()));
         }
     }
     used
 }
 
-/// The names of the labels in a selector.
-fn labels(selector: &str) -> BTreeSet<String> {
-    let outside = selector.split('"').step_by(2).collect::<String>();
-    let names = outside.split(|c| !is_name(c)).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// The labels in a selector, each with the values that it is compared with. A dashboard's variable is no value.
+fn labels(selector: &str) -> BTreeMap<String, Vec<String>> {
+    let parts = selector.split('"').collect::<Vec<_>>();
+    let label = |pair: &[&str]| {
+        let name = pair[0].trim_matches(|c| !is_name(c)).to_owned();
+        let is_pattern = pair[0].trim_end().ends_with('~');
+        let values = pair.get(1).copied().into_iter().filter(|value| !value.contains('$'));
+        let values =
+            values.flat_map(|value| if is_pattern { value.split('|').collect() } else { vec![value] });
+        (name, values.map(str::to_owned).collect())
+    };
+    parts.chunks(2).map(label).filter(|(name, _)| !name.is_empty()).collect()
 }
 
 /// The metric that a series belongs to.
 fn metric(series: &str) -> Option<&'static Metric> {
-    let known = |name: &str| METRICS.iter().find(|metric| metric.name == name);
+    let known = |name: &str| METRICS.iter().chain([&UP]).find(|metric| metric.name == name);
     known(series).or_else(|| {
         let parts = ["_bucket", "_sum", "_count"].iter().find_map(|end| series.strip_suffix(end))?;
         known(parts).filter(|metric| metric.kind.name() == "histogram")
@@ -89,10 +108,43 @@ fn wrong(expression: &str) -> Vec<String> {
             metric.labels.contains(&&**label) || ["instance", "job", "le"].contains(&&**label)
         };
         wrong.extend(
-            labels.iter().filter(|label| !known(label)).map(|label| format!("{series} has no {label}")),
+            labels.keys().filter(|label| !known(label)).map(|label| format!("{series} has no {label}")),
         );
     }
     wrong
+}
+
+/// The values in an expression that no node serves. `served` has those of each label of each metric; lists in the source
+/// are served whole, also where nothing has been counted yet.
+fn unserved(expression: &str, served: &BTreeMap<(String, String), BTreeSet<String>>) -> Vec<String> {
+    let jobs = serde_yaml_ng::from_str::<serde_yaml_ng::Value>(PROMETHEUS).unwrap();
+    let jobs = jobs["scrape_configs"].as_sequence().unwrap().iter();
+    let jobs = jobs.map(|job| job["job_name"].as_str().unwrap().to_owned()).collect::<BTreeSet<_>>();
+    let mut wrong = Vec::new();
+    for (series, labels) in metrics(expression) {
+        let name = metric(&series).map_or(&*series, |metric| metric.name).to_owned();
+        for (label, values) in labels {
+            let known = match &*label {
+                "job" => Some(&jobs),
+                _ => served.get(&(name.clone(), label.clone())),
+            };
+            let is_known = |value: &String| known.is_some_and(|known| known.contains(value));
+            let unknown = values.into_iter().filter(|value| !is_known(value));
+            wrong.extend(unknown.map(|value| format!("{series} has no {label}={value:?}")));
+        }
+    }
+    wrong
+}
+
+fn of_dashboard() -> Vec<String> {
+    let mut found = Vec::new();
+    expressions(&serde_json::from_str(DASHBOARD).unwrap(), &mut found);
+    found
+}
+
+fn of_alerts() -> Vec<String> {
+    let found = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("expr: "));
+    found.map(str::to_owned).collect()
 }
 
 fn expressions(value: &Value, found: &mut Vec<String>) {
@@ -108,17 +160,53 @@ fn expressions(value: &Value, found: &mut Vec<String>) {
 
 #[test]
 fn every_metric_of_the_dashboard_exists() {
-    let mut found = Vec::new();
-    expressions(&serde_json::from_str(DASHBOARD).unwrap(), &mut found);
+    let found = of_dashboard();
     assert!(found.len() > 30, "{}", found.len());
     assert_eq!(found.iter().flat_map(|text| wrong(text)).collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
 fn every_metric_of_the_alerts_exists() {
-    let found = ALERTS.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).collect::<Vec<_>>();
+    let found = of_alerts();
     assert_eq!(found.len(), ALERTS.matches("- alert: ").count());
     assert_eq!(found.iter().flat_map(|text| wrong(text)).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn every_value_of_a_label_is_one_that_the_node_serves() {
+    let (_pectin, url) = dev(&[]);
+    // One call that fails and one that does not, so that both outcomes are there.
+    get(&url, "/metrics");
+    let mut client = tests::http::Client::connect(&url).unwrap();
+    for method in ["eth_chainId", "eth_nothing"] {
+        drop(tests::process::call(&mut client, method, &serde_json::json!([])));
+    }
+    let mut served = BTreeMap::<_, BTreeSet<_>>::new();
+    for (series, label, value) in labelled(&text(&get(&url, "/metrics"))) {
+        let name = metric(&series).unwrap().name.to_owned();
+        served.entry((name, label)).or_default().insert(value);
+    }
+    let all = of_dashboard().into_iter().chain(of_alerts());
+    assert_eq!(all.flat_map(|text| unserved(&text, &served)).collect::<Vec<_>>(), [""; 0]);
+    let wrong = |text: &str| unserved(text, &served);
+    assert_eq!(
+        wrong("rate(pectin_queue_events_total{event=\"window_mist\"}[5m])"),
+        ["pectin_queue_events_total has no event=\"window_mist\""]
+    );
+    assert_eq!(wrong("pectin_pool_transactions{state=~\"pending|quened\"}").len(), 1);
+    assert_eq!(wrong("up{job=\"pectn\"} == 0").len(), 1);
+    assert!(wrong("up{job=\"pectin\", instance=~\"$instance\"} == 0").is_empty());
+}
+
+/// What is gone, what never gets on and what cannot be sent is told.
+#[test]
+fn a_node_that_is_gone_and_a_bundle_that_stands_still_raise_an_alarm() {
+    let all = of_alerts();
+    for words in ["absent(up{job=", "pectin_queue_oldest_seconds >", "event=\"not_submitted\""] {
+        assert!(all.iter().any(|text| text.contains(words)), "{words}");
+    }
+    // A counter that is above zero when it is first seen does not increase.
+    assert!(all.iter().any(|text| text == "pectin_alarms_total > 0"), "{all:#?}");
 }
 
 #[test]

@@ -23,6 +23,20 @@ fn samples(scrape: &str) -> Vec<(String, Vec<String>, f64)> {
     lines.map(sample).collect()
 }
 
+/// Series, label and value of each label in a scrape.
+pub(super) fn labelled(scrape: &str) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for line in scrape.lines().filter(|line| !line.starts_with('#')) {
+        let Some((name, rest)) = line.split_once('{') else { continue };
+        let labels = rest.rsplit_once('}').unwrap().0;
+        let parts = labels.split('"').collect::<Vec<_>>();
+        for pair in parts.chunks_exact(2) {
+            found.push((name.to_owned(), pair[0].trim_matches([',', '=']).to_owned(), pair[1].to_owned()));
+        }
+    }
+    found
+}
+
 fn value(scrape: &str, series: &str) -> f64 {
     let line = scrape.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("there is no {series}")).parse().unwrap()
