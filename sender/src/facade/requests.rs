@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{
     model::{
-        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, Place, Request, RequestId, Slot,
-        State, Subject, accept, key,
+        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, OperationError, Place, Request,
+        RequestId, Slot, State, Subject, accept, key,
     },
-    store::Outcome,
+    store::{Outcome, StoreError},
     transaction::Raw,
     worker::Message,
 };
@@ -19,6 +19,8 @@ use types::Time;
 
 /// How often a name that somebody else was quicker to take is looked at again.
 const ACCEPT_TRIES: usize = 4;
+/// How often a request that has moved since it was read is read again.
+const CANCEL_TRIES: usize = 4;
 /// The usual and the greatest length of a page, and how many rows are looked at for one.
 const PAGE_USUAL: usize = 50;
 const PAGE_MAX: usize = 500;
@@ -189,6 +191,17 @@ impl Sender {
 
     /// Cancels a request.
     pub async fn cancel(&self, id: &RequestId) -> Result<Cancelling, Error> {
+        for _ in 1..CANCEL_TRIES {
+            match self.cancel_once(id).await {
+                // It has ended, or the account was taken over, since the request was read.
+                Err(Error::Operation(OperationError::NotInFlight) | Error::Store(StoreError::Unknown(_))) => {}
+                answered => return answered,
+            }
+        }
+        self.cancel_once(id).await
+    }
+
+    async fn cancel_once(&self, id: &RequestId) -> Result<Cancelling, Error> {
         let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
         if request.state.is_terminal() {
             let cancelled = request.state == State::Cancelled;

@@ -5,6 +5,7 @@ use crate::{
     Error,
     facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, StateName, Transaction},
     model::{AcceptError, AccountId, Failure, Held, OperationError, State},
+    worker::Message,
 };
 use alloy_primitives::{Address, B256, U256};
 
@@ -102,6 +103,25 @@ async fn answers_that_are_lost_cost_nothing_twice() {
         world.confirmed(&key).await;
         assert_eq!(world.chain.received(receiver(&key)), 1);
     }
+}
+
+#[tokio::test]
+async fn a_word_that_comes_late_does_not_begin_a_request_again() {
+    let mut world = World::new(1).await;
+    let account = world.account(0);
+    let accepted = world.send("a", account, 1).await.request;
+    let done = world.confirmed("a").await;
+    // To the worker that ended it, and to one that knows nothing of it.
+    for key in ["b", "c"] {
+        world.sender.shared().tell(account, Message::Admit(Box::new(accepted.clone()))).unwrap();
+        world.send(key, account, 1).await;
+        world.confirmed(key).await;
+        assert_eq!(world.sender.get(&"a".parse().unwrap()).await.unwrap(), done);
+        world.sender.shutdown().await;
+        world = World::on(world.chain.clone(), world.store.clone(), world.keys.clone()).await;
+    }
+    assert_eq!(world.chain.received(receiver("a")), 1);
+    assert_eq!(world.story("a").await, ["Accepted", "Submitted", "Mined", "Confirmed"]);
 }
 
 #[tokio::test]

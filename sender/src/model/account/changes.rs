@@ -94,8 +94,13 @@ impl Account {
         }
         for id in changes.requests {
             if let Some(request) = self.requests.get(&id) {
+                if self.unwritten.remove(&id) {
+                    let live = key::live(request.account, request.accepted_at, &id);
+                    preconditions.push(Precondition::Is(live, vec![]));
+                }
                 writes.extend(request_rows(request)?);
                 if request.state.is_terminal() {
+                    self.ended.insert(request.accepted_at, id.clone());
                     self.requests.remove(&id);
                     self.simulations.remove(&id);
                 }

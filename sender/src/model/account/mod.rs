@@ -11,6 +11,7 @@ mod book;
 mod chain;
 mod changes;
 mod draft;
+mod ended;
 mod health;
 mod load;
 mod operate;
@@ -24,6 +25,7 @@ mod watch;
 use super::{AccountId, Config, Nonce, Place, Request, RequestId, State, Ticket, View, quantity};
 use changes::Changes;
 use draft::Waiting;
+use ended::Ended;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -87,6 +89,9 @@ pub struct Account {
     requests: BTreeMap<RequestId, Request>,
     /// Requests without a nonce, in the order of acceptance.
     queue: BTreeSet<(Time, RequestId)>,
+    /// Requests that were taken in since the account was loaded and have not been written by this owner.
+    unwritten: BTreeSet<RequestId>,
+    ended: Ended,
     changes: Changes,
 
     // What follows is not durable: it is asked again after a restart.
@@ -146,13 +151,19 @@ impl Account {
     }
 
     /// Takes in a request that was accepted, by whomever. One that is known or has ended changes nothing.
+    ///
+    /// All that was live when the account was loaded is in memory, and nobody else moves a request meanwhile. So one that
+    /// is not known was accepted since, or has ended and this is an old copy. Which of the two it is, the store says: its
+    /// first write demands that its row in the list of live requests is there.
     pub fn admit(&mut self, request: Request) {
-        if request.account != self.id || self.requests.contains_key(&request.id) {
+        let known = self.requests.contains_key(&request.id);
+        if request.account != self.id || known || self.ended.contains(request.accepted_at, &request.id) {
             return;
         }
         if matches!(request.state, State::Accepted { .. }) {
             self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert((request.accepted_at, request.id.clone()));
+            self.unwritten.insert(request.id.clone());
             self.requests.insert(request.id.clone(), request);
         }
     }

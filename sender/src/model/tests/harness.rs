@@ -2,7 +2,7 @@
 
 use crate::model::{
     Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
-    Nonce, Quote, RequestId, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
+    Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};
@@ -58,12 +58,24 @@ impl Owner {
     }
 
     pub(super) fn commit(&mut self) {
-        if let Some(commit) = self.account.take_commit().unwrap() {
-            commit.check().unwrap();
-            self.store(commit);
-            self.account.committed();
-            self.account.check().unwrap();
+        assert!(self.try_commit(), "nobody else writes");
+    }
+
+    /// Makes durable what changed; false if the store refuses it.
+    pub(super) fn try_commit(&mut self) -> bool {
+        let Some(commit) = self.account.take_commit().unwrap() else { return true };
+        commit.check().unwrap();
+        let holds = |precondition: &Precondition| match precondition {
+            Precondition::Absent(key) => !self.rows.contains_key(key),
+            Precondition::Is(key, value) => self.rows.get(key) == Some(value),
+        };
+        if !commit.preconditions.iter().all(holds) {
+            return false;
         }
+        self.store(commit);
+        self.account.committed();
+        self.account.check().unwrap();
+        true
     }
 
     pub(super) fn accept(&mut self, name: &str) {
@@ -82,6 +94,11 @@ impl Owner {
         self.account.admit(*request);
     }
 
+    /// A request as the store has it.
+    pub(super) fn stored(&self, name: &str) -> Request {
+        serde_json::from_slice(&self.rows[&key::request(&id(name))]).unwrap()
+    }
+
     /// Does what the account says until it says nothing more; nodes take what they are sent.
     pub(super) fn run(&mut self) {
         self.run_with(&SendClass::Taken);
@@ -98,6 +115,19 @@ impl Owner {
             }
             self.commit();
         }
+    }
+
+    /// Does what the account says until the store refuses what it would write.
+    pub(super) fn run_refused(&mut self) {
+        for _ in 0..10 {
+            for action in self.account.poll(self.time()) {
+                self.perform(action, &SendClass::Taken);
+            }
+            if !self.try_commit() {
+                return;
+            }
+        }
+        panic!("nothing was refused");
     }
 
     fn perform(&mut self, action: Action, class: &SendClass) {
@@ -141,8 +171,7 @@ impl Owner {
 
     /// Where a request stands, by what is durable.
     pub(super) fn state(&self, name: &str) -> State {
-        let row = &self.rows[&key::request(&id(name))];
-        serde_json::from_slice::<crate::model::Request>(row).unwrap().state
+        self.stored(name).state
     }
 
     /// What was told about a request.

@@ -159,6 +159,32 @@ fn a_request_that_was_never_sent_is_cancelled_at_once_and_one_that_was_needs_a_n
 }
 
 #[test]
+fn an_old_copy_never_begins_a_request_again() {
+    let mut owner = Owner::new(Config::default());
+    owner.accept("a");
+    let copy = owner.stored("a");
+    owner.account.cancel(&id("a"), owner.time()).unwrap();
+    owner.commit();
+    // Whoever ended it remembers.
+    owner.account.admit(copy.clone());
+    assert_eq!(owner.account.waiting(), 0);
+    // The next owner does not; the store refuses what it would write.
+    owner.restart();
+    owner.account.admit(copy.clone());
+    owner.run_refused();
+    assert_eq!((owner.state("a"), owner.told("a").len()), (State::Cancelled, 2));
+    owner.restart();
+    owner.account.admit(copy);
+    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelAnswer::Cancelled));
+    assert!(!owner.try_commit());
+    // One that really is new is written.
+    owner.restart();
+    owner.accept("b");
+    owner.run();
+    assert_eq!(owner.state("b"), State::Submitted { nonce: 5 });
+}
+
+#[test]
 fn what_would_be_reverted_fails_without_a_nonce() {
     let mut owner = Owner::new(Config::default());
     owner.accept("a");
