@@ -4,6 +4,7 @@ use super::{Ending, Message, Owned, Reply, Worker, own::RENEW_MS};
 use crate::{
     model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key},
     shared::events_of,
+    signer::SignerError,
     stats::Stats,
     store::{LEASE_MS, Outcome},
 };
@@ -230,8 +231,11 @@ impl Worker {
             }
             Reply::Look(None) => account.handle_view_failed(now),
             Reply::Simulated(id, simulation) => account.handle_simulation(&id, simulation, now),
-            Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
-            Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
+            Reply::Signed(ticket, Ok(signed)) => account.handle_signed(ticket, signed, now),
+            Reply::Signed(ticket, Err(SignerError::Refused(_) | SignerError::NoKey(_))) => {
+                account.handle_sign_refused(ticket, now);
+            }
+            Reply::Signed(ticket, Err(_)) => account.handle_sign_failed(ticket, now),
             Reply::Sent(nonce, hash, answer) => {
                 let class = classify(&answer);
                 if !matches!(class, SendClass::Taken) {

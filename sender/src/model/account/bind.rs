@@ -7,13 +7,15 @@ use super::{
     watch::{Watch, millis},
 };
 use crate::model::{
-    Attempt, AttemptKind, Draft, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write, key,
+    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write, key,
 };
 use alloy_primitives::{B256, U256};
 use types::Time;
 
 /// How long a signer that failed is left alone.
 const SIGNER_REST_MS: u64 = 1_000;
+/// After how long a signer is asked again for what it has refused: somebody may have changed its mind.
+const REFUSAL_REST_MS: u64 = 60_000;
 
 impl Account {
     /// A signature is back.
@@ -34,6 +36,20 @@ impl Account {
                 self.drop_new_drafts();
             }
             self.signer_rests_until = now + millis(SIGNER_REST_MS);
+        }
+    }
+
+    /// A signer will not sign this, and would refuse it again. It may sign everything else: a request is held, and the
+    /// replacement of a nonce, or what was to fill it, has to wait.
+    pub fn handle_sign_refused(&mut self, ticket: Ticket, now: Time) {
+        let Some(waiting) = self.drafts.remove(&ticket) else { return };
+        let again = now + millis(REFUSAL_REST_MS);
+        if let Purpose::New(id) = waiting.draft.purpose {
+            self.drop_new_drafts();
+            self.refusals.insert(id.clone(), again);
+            self.hold(&id, Some(Held::Policy), now);
+        } else {
+            self.watch(waiting.draft.nonce).sign_at = again;
         }
     }
 
@@ -79,6 +95,7 @@ impl Account {
     fn bind_new(&mut self, id: &RequestId, draft: &Draft, signed: Signed, now: Time) {
         let nonce = draft.nonce;
         self.simulations.remove(id);
+        self.refusals.remove(id);
         self.take_nonce(
             nonce,
             Slot {

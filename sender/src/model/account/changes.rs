@@ -103,6 +103,7 @@ impl Account {
                     self.ended.insert(request.accepted_at, id.clone());
                     self.requests.remove(&id);
                     self.simulations.remove(&id);
+                    self.refusals.remove(&id);
                 }
             }
         }

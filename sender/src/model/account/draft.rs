@@ -95,7 +95,8 @@ impl Account {
         for nonce in nonces {
             // A first attempt that waits for its signature may lose its nonce to the noop; it gets another.
             let filling = |waiting: &Waiting| waiting.draft.nonce == nonce && !waiting.is_new();
-            if self.drafts.values().any(filling) || actions.len() >= self.config.actions_max {
+            let refused = self.watches.get(&nonce).is_some_and(|watch| watch.sign_at > now);
+            if self.drafts.values().any(filling) || refused || actions.len() >= self.config.actions_max {
                 continue;
             }
             let gas = self.config.noop_gas;
@@ -160,14 +161,21 @@ impl Account {
                 }
             }
         }
+        // Not every request was looked at; those that were held for lack of funds before still are.
+        let lacks_funds = lacks_funds || (self.row.funds_told && self.holds_for_funds());
         self.report_funds(lacks_funds, &view, now);
+    }
+
+    fn holds_for_funds(&self) -> bool {
+        let held = State::Accepted { held: Some(Held::Funds) };
+        self.queue.iter().any(|(_, id)| self.state_of(id) == Some(&held))
     }
 
     fn has_room(&self) -> bool {
         self.in_flight() < self.config.in_flight_limit() && self.places.len() < self.config.unfinal_max
     }
 
-    fn hold(&mut self, id: &RequestId, held: Option<Held>, now: Time) {
+    pub(super) fn hold(&mut self, id: &RequestId, held: Option<Held>, now: Time) {
         self.become_state(id, State::Accepted { held }, now);
     }
 
@@ -194,6 +202,9 @@ impl Account {
     /// Whether a request can be bound now, and as what.
     fn readiness(&self, id: &RequestId, view: &View, now: Time) -> Readiness {
         let Some(request) = self.requests.get(id) else { return Readiness::Hold(Held::Policy) };
+        if self.refusals.get(id).is_some_and(|again| *again > now) {
+            return Readiness::Hold(Held::Policy);
+        }
         let cap = self.cap(&request.intent);
         if cap < view.quote.base_fee_per_gas {
             return Readiness::Hold(Held::FeeTooHigh);

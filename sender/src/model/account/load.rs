@@ -68,6 +68,7 @@ impl Account {
             tickets: 0,
             signer_rests_until: Time::ZERO,
             simulations: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             expiry_at: Time::ZERO,
             checks_asked: BTreeMap::new(),
         };

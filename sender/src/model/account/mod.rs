@@ -104,6 +104,8 @@ pub struct Account {
     /// Until when nothing is signed, after a signer has failed.
     signer_rests_until: Time,
     simulations: BTreeMap<RequestId, Simulated>,
+    /// Requests that the signer has refused, and when it is asked again.
+    refusals: BTreeMap<RequestId, Time>,
     /// No request that waits expires before.
     expiry_at: Time,
     checks_asked: BTreeMap<u64, Time>,

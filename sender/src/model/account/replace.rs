@@ -26,7 +26,8 @@ impl Account {
     fn replacement(&self, nonce: Nonce, view: &View, now: Time) -> Option<Plan> {
         let slot = self.places.get(&nonce).and_then(Place::slot).filter(|slot| slot.mined.is_none())?;
         let last = slot.last().filter(|last| self.changes.is_durable(last.hash))?;
-        if now.since(last.bound_at) < millis(self.config.replacement_interval_ms) {
+        let refused = self.watches.get(&nonce).is_some_and(|watch| watch.sign_at > now);
+        if refused || now.since(last.bound_at) < millis(self.config.replacement_interval_ms) {
             return None;
         }
         let cancels = slot.cancel.is_some() && !slot.has_noop();

@@ -29,6 +29,8 @@ pub(super) struct Watch {
     pub missing: bool,
     /// When to ask who used the nonce (again).
     pub identify_at: Time,
+    /// Not to be signed for again before: the signer has refused.
+    pub sign_at: Time,
     /// Since when a foreign transaction is not seen any more.
     pub gone_since: Option<Time>,
 }

@@ -117,6 +117,25 @@ impl Owner {
         }
     }
 
+    /// The same, with a signer that refuses some drafts.
+    pub(super) fn run_refusing(&mut self, refuses: impl Fn(&Draft) -> bool) {
+        for _ in 0..10 {
+            let actions = self.account.poll(self.time());
+            if actions.is_empty() && !self.account.has_changes() {
+                return;
+            }
+            for action in actions {
+                match action {
+                    Action::Sign(draft) if refuses(&draft) => {
+                        self.account.handle_sign_refused(draft.ticket, self.time());
+                    }
+                    other => self.perform(other, &SendClass::Taken),
+                }
+            }
+            self.commit();
+        }
+    }
+
     /// Does what the account says until the store refuses what it would write.
     pub(super) fn run_refused(&mut self) {
         for _ in 0..10 {
@@ -176,7 +195,16 @@ impl Owner {
 
     /// What was told about a request.
     pub(super) fn told(&self, name: &str) -> Vec<EventKind> {
-        let prefix = format!("e/{}/", Subject::Request(id(name)));
+        self.told_about(&Subject::Request(id(name)))
+    }
+
+    /// What was told about the account.
+    pub(super) fn told_account(&self) -> Vec<EventKind> {
+        self.told_about(&Subject::Account(account_id()))
+    }
+
+    fn told_about(&self, subject: &Subject) -> Vec<EventKind> {
+        let prefix = format!("e/{subject}/");
         let rows = self.rows.iter().filter(|(key, _)| key.starts_with(&prefix));
         rows.map(|(_, row)| serde_json::from_slice::<Event>(row).unwrap().kind).collect()
     }
