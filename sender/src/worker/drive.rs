@@ -119,6 +119,7 @@ impl Worker {
         match self.shared.store.commit(commit).await {
             Ok(Outcome::Committed) => {
                 owned.account.committed();
+                self.failures = 0;
                 self.shared.publish(events);
                 owned.waiting.drain(..).for_each(|after| after(true));
                 Ok(true)
@@ -129,6 +130,14 @@ impl Worker {
                 Err(Ending::Lost)
             }
         }
+    }
+
+    /// Commits before so much has changed that no commit could hold it.
+    async fn commit_much(&mut self, owned: &mut Owned) -> Result<(), Ending> {
+        if owned.account.has_much_to_write() {
+            self.commit(owned).await?;
+        }
+        Ok(())
     }
 
     /// Waits for whatever comes first.
@@ -184,6 +193,7 @@ impl Worker {
         for _ in 0..BATCH_MAX {
             let Ok(message) = self.inbox.try_recv() else { break };
             self.take_message(owned, message, now);
+            self.commit_much(owned).await?;
         }
         self.take_answers(owned).await?;
         self.commit(owned).await.map(|_| ())
@@ -193,6 +203,7 @@ impl Worker {
         for _ in 0..BATCH_MAX {
             let Some(Some(reply)) = owned.asked.next().now_or_never() else { break };
             self.take_reply(owned, reply, self.shared.now()).await?;
+            self.commit_much(owned).await?;
         }
         Ok(())
     }
@@ -272,7 +283,7 @@ impl Worker {
         }
     }
 
-    /// Whether there has been nothing to do for a while, and nobody is to be told anything.
+    /// Whether there has been nothing to do for a while, and nobody is to be told or obeyed.
     async fn is_done(&mut self, owned: &mut Owned) -> bool {
         let now = self.shared.now();
         if !owned.account.is_idle() || !self.inbox.is_empty() || !owned.waiting.is_empty() {
@@ -284,7 +295,11 @@ impl Worker {
             return false;
         }
         owned.idle_since = Some(now);
-        let left = self.shared.store.scan(key::deliveries(self.id), None, 1).await;
-        left.is_ok_and(|rows| rows.is_empty())
+        for left in [key::deliveries(self.id), key::commands(self.id)] {
+            if !self.shared.store.scan(left, None, 1).await.is_ok_and(|rows| rows.is_empty()) {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -108,6 +108,8 @@ struct Worker {
     news: Option<watch::Receiver<u64>>,
     endpoints: watch::Receiver<Arc<Vec<crate::endpoint::Endpoint>>>,
     stopping: watch::Receiver<bool>,
+    /// How often in a row the account could not be taken, or was lost before anything was written.
+    failures: u32,
 }
 
 /// An account that is ours, and what was asked for it.
@@ -141,6 +143,7 @@ pub(crate) fn start(shared: &Arc<Shared>, id: AccountId, target: Arc<dyn Target>
         gauge: gauge.clone(),
         endpoints: shared.registry.watch_endpoints(),
         stopping: shared.stopping.subscribe(),
+        failures: 0,
     };
     shared.spawn(worker.run());
     Handle { inbox, gauge }
@@ -164,7 +167,7 @@ impl Worker {
             let ending = self.drive(&mut owned).await;
             self.disown(owned, ending).await;
             match ending {
-                Ending::Lost => {}
+                Ending::Lost => self.failures = self.failures.saturating_add(1),
                 Ending::Stopping => break,
                 Ending::Idle if self.retire() => return,
                 Ending::Idle => {}

@@ -86,7 +86,7 @@ impl Account {
         waits
             && in_time
             && !self.row.paused
-            && (free || nonce == self.row.next)
+            && (free || (nonce == self.row.next && !self.is_behind()))
             && self.fresh_view(now).is_some()
             && self.open_nonces() < self.config.in_flight_limit()
             && earlier.all(|(_, earlier)| self.is_held(earlier))
@@ -98,13 +98,7 @@ impl Account {
         self.refusals.remove(id);
         self.take_nonce(
             nonce,
-            Slot {
-                owner: Some(id.clone()),
-                attempts: vec![self.attempt(draft, signed, now)],
-                cancel: None,
-                mined: None,
-                stalled: false,
-            },
+            Slot::new(Some(id.clone()), self.attempt(draft, signed, now)),
             now,
         );
         self.become_state(id, State::Bound { nonce }, now);
@@ -163,9 +157,7 @@ impl Account {
             _ => false,
         };
         if open && nonce >= self.count() {
-            let slot =
-                Slot { owner: None, attempts: vec![attempt], cancel: None, mined: None, stalled: false };
-            self.take_nonce(nonce, slot, now);
+            self.take_nonce(nonce, Slot::new(None, attempt), now);
         }
     }
 
@@ -180,11 +172,12 @@ impl Account {
         let cancels = attempt.kind == AttemptKind::Noop && last.kind == AttemptKind::Payload;
         let (hash, owner) = (attempt.hash, slot.owner.clone());
         slot.attempts.push(attempt);
+        slot.wish = None;
         self.touch_place(nonce);
         self.index(hash, owner.as_ref());
         let watch = self.watch(nonce);
         (watch.send_at, watch.sending, watch.failures) = (now, None, 0);
-        (watch.underpriced, watch.replace, watch.missing) = (false, None, false);
+        (watch.underpriced, watch.missing) = (false, false);
         if let (true, Some(owner)) = (cancels, owner) {
             self.become_state(&owner, State::Cancelling { nonce }, now);
         }

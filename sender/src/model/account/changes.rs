@@ -3,7 +3,7 @@
 use super::Account;
 use crate::model::{
     Authority, Commit, Event, EventKind, Fence, Nonce, Precondition, Request, RequestId, State, Subject,
-    Write, accept::event_rows, key,
+    Write, accept::event_rows, commit::COMMIT_ROWS_MAX, key,
 };
 use alloy_primitives::B256;
 use std::collections::BTreeSet;
@@ -63,6 +63,16 @@ impl Account {
     /// Whether something waits to be committed.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
+    }
+
+    /// Whether so much waits to be committed that it should be, before more is taken in. A commit has a limit, and what is
+    /// above it could never be written.
+    pub fn has_much_to_write(&self) -> bool {
+        let changes = &self.changes;
+        let told = changes.events.len() * (1 + self.config.endpoints.len());
+        // A request has itself, two lists and a condition.
+        let rows = changes.places.len() + 4 * changes.requests.len() + told + changes.writes.len();
+        rows + changes.preconditions.len() >= COMMIT_ROWS_MAX / 4
     }
 
     /// The commit that makes everything durable that changed; nothing if nothing did.

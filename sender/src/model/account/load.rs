@@ -62,6 +62,8 @@ impl Account {
             ended: Ended::default(),
             changes: Changes::default(),
             view: None,
+            doubted: None,
+            fell_since: None,
             look_at: Time::ZERO,
             watches,
             drafts: BTreeMap::new(),

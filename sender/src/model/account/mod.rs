@@ -10,10 +10,12 @@ mod bind;
 mod book;
 mod chain;
 mod changes;
+mod doubt;
 mod draft;
 mod ended;
 mod health;
 mod load;
+mod obey;
 mod operate;
 mod poll;
 mod raw;
@@ -74,6 +76,9 @@ struct Row {
     /// Whether it was reported that there are too many free nonces, or too little money.
     gap_told: bool,
     funds_told: bool,
+    /// Whether it was reported that the chain's counts cannot be believed.
+    #[serde(default)]
+    doubt_told: bool,
 }
 
 /// One account in memory. See the [module](self).
@@ -96,6 +101,10 @@ pub struct Account {
 
     // What follows is not durable: it is asked again after a restart.
     view: Option<(View, Time)>,
+    /// A look that was not believed.
+    doubted: Option<(View, Time)>,
+    /// Since when the chain's count is below what was final.
+    fell_since: Option<Time>,
     /// When to look at the chain (again).
     look_at: Time,
     watches: BTreeMap<Nonce, Watch>,

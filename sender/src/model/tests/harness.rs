@@ -83,9 +83,19 @@ impl Owner {
     }
 
     pub(super) fn accept_intent(&mut self, name: &str, intent: Intent) {
+        self.accept_new(name, intent, None);
+    }
+
+    /// A request that may not be bound any more after so long.
+    pub(super) fn accept_until(&mut self, name: &str, ms: u64) {
+        let end = self.time() + types::Duration::from_millis(ms);
+        self.accept_new(name, Intent::default(), Some(end));
+    }
+
+    fn accept_new(&mut self, name: &str, intent: Intent, expires_at: Option<Time>) {
         self.now += 1;
         let body = keccak256(name.as_bytes());
-        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at: None };
+        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at };
         let Ok(Decision::New(request, commit)) = accept::decide(new, None, 0, &self.config, self.time())
         else {
             panic!("it is new");
