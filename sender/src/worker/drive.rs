@@ -39,6 +39,9 @@ impl Worker {
             if let Err(ending) = self.keep(owned, now).await {
                 return ending;
             }
+            if self.shared.store.is_shared() && owned.account.lacks_key() {
+                return Ending::Elsewhere;
+            }
             if let Err(ending) = self.pass(owned).await {
                 return ending;
             }
@@ -237,7 +240,12 @@ impl Worker {
         let (account, counters) = (&mut owned.account, &self.shared.stats.counters);
         match reply {
             Reply::Look(Some(view)) => {
+                let (_, before) = account.range();
                 account.handle_view(view, now);
+                let (_, after) = account.range();
+                if after > before && before > 0 {
+                    tracing::info!(account = %self.id, before, after, "Sender: others have used nonces of the account");
+                }
                 self.mark_bundled(owned);
             }
             Reply::Look(None) => account.handle_view_failed(now),

@@ -3,6 +3,7 @@
 use super::{Ending, Message, NotOwned, Owned, Worker};
 use crate::{
     duty::Duty,
+    facade::Error,
     model::Fence,
     stats::Stats,
     store::{Acquired, LEASE_MS, load_account},
@@ -24,6 +25,8 @@ const BACKOFF_MAX_MS: u64 = 30_000;
 enum NotYet {
     /// Another process has it, and its lease lasts so long.
     Held(String, u64),
+    /// It needs a key that is not here.
+    Elsewhere,
     /// It could not be taken.
     Failed(String),
 }
@@ -34,18 +37,19 @@ fn backoff_ms(failures: u32) -> u64 {
 }
 
 impl Worker {
-    /// Takes the account, however long it takes; none if the sender stops first.
-    pub(super) async fn own(&mut self) -> Option<Owned> {
+    /// Takes the account, however long it takes, unless the sender stops first or the account is not for us.
+    pub(super) async fn own(&mut self) -> Result<Owned, Ending> {
         // What was lost once may be taken at once. If that does not help, it is not the account's fault.
         if self.failures > 1 {
             self.rest("nobody: it was lost", backoff_ms(self.failures)).await?;
         }
         loop {
             if *self.stopping.borrow() {
-                return None;
+                return Err(Ending::Stopping);
             }
             match self.try_own().await {
-                Ok(owned) => return Some(owned),
+                Ok(owned) => return Ok(owned),
+                Err(NotYet::Elsewhere) => return Err(Ending::Elsewhere),
                 Err(NotYet::Held(holder, left_ms)) => self.rest(&holder, left_ms.clamp(50, REST_MS)).await?,
                 Err(NotYet::Failed(why)) => {
                     self.failures = self.failures.saturating_add(1);
@@ -56,16 +60,16 @@ impl Worker {
         }
     }
 
-    /// Rests. Whoever wants something meanwhile is told whose the account is; none if the sender stops first.
-    async fn rest(&mut self, holder: &str, ms: u64) -> Option<()> {
+    /// Rests, unless the sender stops first. Whoever wants something meanwhile is told whose the account is.
+    async fn rest(&mut self, holder: &str, ms: u64) -> Result<(), Ending> {
         let not_owned = NotOwned { holder: holder.to_owned() };
         let rest = tokio::time::sleep(Duration::from_millis(ms));
         tokio::pin!(rest);
         loop {
             let message = tokio::select! {
-                () = &mut rest => return Some(()),
-                _ = self.stopping.wait_for(|stopping| *stopping) => return None,
-                message = self.inbox.recv() => message?,
+                () = &mut rest => return Ok(()),
+                _ = self.stopping.wait_for(|stopping| *stopping) => return Err(Ending::Stopping),
+                message = self.inbox.recv() => message.ok_or(Ending::Stopping)?,
             };
             self.refuse_one(message, &not_owned);
         }
@@ -74,6 +78,22 @@ impl Worker {
     /// Takes the account if nobody has it.
     async fn try_own(&mut self) -> Result<Owned, NotYet> {
         let (shared, id) = (&self.shared, self.id);
+        let allowed = async {
+            shared.check_chain(id.chain_id).await?;
+            shared.may_run(id).await
+        };
+        match allowed.await {
+            Ok(true) => {}
+            Ok(false) => return Err(NotYet::Elsewhere),
+            Err(Error::Target(why)) => {
+                tracing::debug!(account = %id, %why, "Sender: the chain is not known yet");
+                return Err(NotYet::Held(format!("nobody: {why}"), REST_MS));
+            }
+            Err(why) => {
+                tracing::warn!(account = %id, %why, "Sender: the account is not taken");
+                return Err(NotYet::Failed(format!("nobody: {why}")));
+            }
+        }
         let lease = id.to_string();
         // Where nobody else can write, whoever held the lease is dead: it need not run out.
         let force = !shared.store.is_shared();
@@ -136,7 +156,7 @@ impl Worker {
     }
 
     /// Answers those who want something of an account that is not ours.
-    fn refuse(&mut self, not_owned: &NotOwned) {
+    pub(super) fn refuse(&mut self, not_owned: &NotOwned) {
         while let Ok(message) = self.inbox.try_recv() {
             self.refuse_one(message, not_owned);
         }

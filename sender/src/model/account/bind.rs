@@ -7,7 +7,8 @@ use super::{
     watch::{Watch, millis},
 };
 use crate::model::{
-    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write, key,
+    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write,
+    key,
 };
 use alloy_primitives::{B256, U256};
 use types::Time;
@@ -96,11 +97,7 @@ impl Account {
         let nonce = draft.nonce;
         self.simulations.remove(id);
         self.refusals.remove(id);
-        self.take_nonce(
-            nonce,
-            Slot::new(Some(id.clone()), self.attempt(draft, signed, now)),
-            now,
-        );
+        self.take_nonce(nonce, Slot::new(Some(id.clone()), self.attempt(draft, signed, now)), now);
         self.become_state(id, State::Bound { nonce }, now);
     }
 

@@ -21,7 +21,11 @@ impl Account {
             return false;
         }
         self.doubted = Some((*view, now));
-        self.doubt(Some("the chain's transaction count has leapt; reset the nonces if it is right"), view, now);
+        self.doubt(
+            Some("the chain's transaction count has leapt; reset the nonces if it is right"),
+            view,
+            now,
+        );
         true
     }
 

@@ -8,7 +8,7 @@ use crate::model::{
     AttemptKind, Draft, EventKind, Failure, Fees, Held, Intent, Nonce, Place, Purpose, Quote, RequestId,
     Signed, Simulation, State, View,
 };
-use alloy_primitives::U256;
+use alloy_primitives::{Bytes, U256};
 use types::Time;
 
 /// Failures of a simulation after which a request is held, so that others go on.
@@ -162,8 +162,16 @@ impl Account {
             }
         }
         // Not every request was looked at; those that were held for lack of funds before still are.
-        let lacks_funds = lacks_funds || (self.row.funds_told && self.holds_for_funds());
+        let lacks_funds = lacks_funds
+            || view.balance < self.threshold(&view)
+            || (self.row.funds_told && self.holds_for_funds());
         self.report_funds(lacks_funds, &view, now);
+    }
+
+    /// Below this balance the account runs dry: what is promised, and one plain transaction more at today's price.
+    pub(super) fn threshold(&self, view: &View) -> U256 {
+        let fees = Fees::from_quote(&view.quote, self.config.fee_cap);
+        self.reserved().saturating_add(fees.cost(self.config.noop_gas, U256::ZERO))
     }
 
     fn holds_for_funds(&self) -> bool {
@@ -252,20 +260,29 @@ impl Account {
             Simulation::Gas(gas) => {
                 let margin = gas / 100 * u64::from(self.config.gas_margin_percent);
                 let wanted = self.requests.get(id).and_then(|request| request.intent.gas);
-                let gas = wanted.unwrap_or(gas.saturating_add(margin));
+                let most = self.config.limits.gas_max.unwrap_or(u64::MAX);
+                if wanted.is_none() && gas > most {
+                    let reason = format!("it needs {gas} gas, and a transaction has at most {most}");
+                    self.fail_simulated(id, reason, Bytes::new(), now);
+                    return;
+                }
+                let gas = wanted.unwrap_or(gas.saturating_add(margin).min(most));
                 self.simulations.insert(id.clone(), Simulated::Gas { gas, at: now });
             }
             Simulation::Error => {
                 let retry_at = now + self.pause(errors + 1);
                 self.simulations.insert(id.clone(), Simulated::Failed { retry_at, errors: errors + 1 });
             }
-            Simulation::Reverted { reason, data } => {
-                self.simulations.remove(id);
-                if matches!(self.state_of(id), Some(State::Accepted { .. })) {
-                    self.become_state(id, State::Failed(Failure::Simulation { reason, data }), now);
-                    self.tell(id, EventKind::Failed, now);
-                }
-            }
+            Simulation::Reverted { reason, data } => self.fail_simulated(id, reason, data, now),
+        }
+    }
+
+    /// Ends a request that could not work, before it costs a nonce.
+    fn fail_simulated(&mut self, id: &RequestId, reason: String, data: Bytes, now: Time) {
+        self.simulations.remove(id);
+        if matches!(self.state_of(id), Some(State::Accepted { .. })) {
+            self.become_state(id, State::Failed(Failure::Simulation { reason, data }), now);
+            self.tell(id, EventKind::Failed, now);
         }
     }
 }

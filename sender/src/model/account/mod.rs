@@ -81,6 +81,11 @@ struct Row {
     doubt_told: bool,
 }
 
+/// Whether an account's row says that it is paused. For those who do not own it.
+pub fn is_paused(row: &[u8]) -> Result<bool, serde_json::Error> {
+    serde_json::from_slice::<Row>(row).map(|row| row.paused)
+}
+
 /// One account in memory. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Account {
@@ -168,13 +173,20 @@ impl Account {
     /// first write demands that its row in the list of live requests is there.
     pub fn admit(&mut self, request: Request) {
         let known = self.requests.contains_key(&request.id);
-        if request.account != self.id || known || self.ended.contains(request.accepted_at, &request.id) {
+        let ended = self.ended.contains(request.accepted_at, &request.id);
+        #[cfg(feature = "bugs")]
+        let ended = ended && !self.makes(super::Mistake::OldCopyIsNew);
+        if request.account != self.id || known || ended {
             return;
         }
         if matches!(request.state, State::Accepted { .. }) {
             self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert((request.accepted_at, request.id.clone()));
             self.unwritten.insert(request.id.clone());
+            #[cfg(feature = "bugs")]
+            if self.makes(super::Mistake::OldCopyIsNew) {
+                self.unwritten.clear();
+            }
             self.requests.insert(request.id.clone(), request);
         }
     }
@@ -190,6 +202,11 @@ impl Account {
     pub fn is_idle(&self) -> bool {
         let quiet = |place: &Place| matches!(place, Place::Final | Place::Foreign);
         self.requests.is_empty() && !self.has_changes() && self.places.values().all(quiet)
+    }
+
+    /// Whether something waits for a signature that we cannot make.
+    pub fn lacks_key(&self) -> bool {
+        !self.config.holds_key && self.requests.values().any(|request| !request.raw)
     }
 
     fn is_held(&self, id: &RequestId) -> bool {

@@ -1,9 +1,7 @@
 //! What an operator or a caller may ask of an account.
 
 use super::{Account, RESETS_KEPT, watch::millis};
-use crate::model::{
-    AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State,
-};
+use crate::model::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
 use types::Time;
 
 /// The answer to a cancellation.
@@ -146,8 +144,7 @@ impl Account {
             return Err(OperationError::Fees);
         }
         if let Some((view, _)) = &self.view
-            && let Some(fees) =
-                self.dearer(last, &request.intent, AttemptKind::Payload, Some(wanted), view)
+            && let Some(fees) = self.dearer(last, &request.intent, AttemptKind::Payload, Some(wanted), view)
             && !self.can_replace(slot, fees.cost(last.gas, request.intent.value), view)
         {
             return Err(OperationError::Funds);

@@ -2,7 +2,8 @@
 
 use crate::model::{
     Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
-    Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
+    Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject,
+    View, Write, accept, key,
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};

@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, id};
 use crate::model::{
-    BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion, Intent,
-    Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
+    BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
+    Intent, Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -295,6 +295,29 @@ fn that_money_is_lacking_is_told_once_however_many_others_there_are() {
     }
     assert_eq!(owner.state("dear"), State::Accepted { held: Some(Held::Funds) });
     assert_eq!(owner.told_account(), [EventKind::LowBalance]);
+}
+
+#[test]
+fn an_account_without_work_tells_that_it_could_pay_for_none() {
+    let mut owner = Owner::new(Config::default());
+    owner.run();
+    assert_eq!(owner.told_account(), []);
+    // One plain transaction at twice the base fee and the tip.
+    let least = U256::from(2_010 * 21_000);
+    assert_eq!(owner.account.health(owner.time()).balance_threshold, least);
+    for balance in [least - U256::from(1), U256::ZERO] {
+        owner.view.balance = balance;
+        owner.wait(3_000);
+        owner.run();
+        assert_eq!(owner.told_account(), [EventKind::LowBalance]);
+    }
+    owner.view.balance = least;
+    owner.wait(3_000);
+    owner.run();
+    owner.view.balance = U256::ZERO;
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.told_account(), [EventKind::LowBalance, EventKind::LowBalance]);
 }
 
 #[test]

@@ -311,7 +311,10 @@ fn a_command_that_cannot_be_obeyed_yet_is_kept_for_a_while() {
     }
     owner.commit();
     // The chain was not seen yet, which passes; that there is no such request does not.
-    assert_eq!((owner.rows.contains_key(&reset.key()), owner.rows.contains_key(&stranger.key())), (true, false));
+    assert_eq!(
+        (owner.rows.contains_key(&reset.key()), owner.rows.contains_key(&stranger.key())),
+        (true, false)
+    );
     owner.run();
     owner.account.handle_command(&reset, owner.time()).unwrap();
     owner.commit();
