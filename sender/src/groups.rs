@@ -134,6 +134,10 @@ impl Sender {
             if let Err(why) = self.top_up(&mut after, &funding, *address).await {
                 let name = &group.settings.name;
                 tracing::warn!(group = name, account = %address, %why, "Sender: no top-up");
+                if matches!(why, Error::Target(_) | Error::Stopping) {
+                    // It would be the same for all others.
+                    break;
+                }
             }
         }
         if after != *group
@@ -147,7 +151,11 @@ impl Sender {
     async fn top_up(&self, group: &mut Group, funding: &Funding, address: Address) -> Result<(), Error> {
         let chain_id = group.settings.chain_id;
         let target = self.shared().target(chain_id)?;
-        let balance = target.view(address).await?.balance;
+        let mut stopping = self.shared().stopping.subscribe();
+        let balance = tokio::select! {
+            view = target.view(address) => view?.balance,
+            _ = stopping.wait_for(|stopping| *stopping) => return Err(Error::Stopping),
+        };
         if balance > U256::ZERO {
             group.paid.insert(address);
         }

@@ -4,17 +4,21 @@ use crate::{
     clock::wall_clock,
     duty::Duty,
     facade::Error,
-    model::{Account, AccountId, Commit, Config, Event, EventKind, OperationError, Subject, Write},
+    model::{
+        Account, AccountId, Authority, Commit, Config, Event, EventKind, OperationError, Precondition,
+        Request, Subject, Write, key,
+    },
     registry::Registry,
     signer::Keys,
     stats::Stats,
-    store::{Outcome, Store},
+    store::{Outcome, SCAN_ROWS_MAX, Store, scan_all},
     target::Target,
     worker::{self, Handle, Message, NotOwned},
 };
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
 };
 use tokio::{
     sync::{broadcast, mpsc, oneshot, watch},
@@ -22,6 +26,8 @@ use tokio::{
 };
 use types::Time;
 
+/// How old a count of another process's requests may be.
+const COUNTED_EVERY: Duration = Duration::from_secs(1);
 /// Events that a slow reader may be behind before it loses some.
 const EVENTS_KEPT: usize = 4_096;
 
@@ -39,6 +45,10 @@ pub(crate) struct Shared {
     pub duties: mpsc::UnboundedSender<Duty>,
     pub stopping: watch::Sender<bool>,
     workers: Mutex<BTreeMap<AccountId, Handle>>,
+    /// Chains that are known to be those that the store belongs to.
+    chains: Mutex<BTreeSet<u64>>,
+    /// How many requests of accounts that others run have not ended, and when they were counted.
+    counts: Mutex<BTreeMap<AccountId, (Time, usize)>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -62,6 +72,8 @@ impl Shared {
             duties,
             stopping: watch::channel(false).0,
             workers: Mutex::default(),
+            chains: Mutex::default(),
+            counts: Mutex::default(),
             tasks: Mutex::default(),
         }
     }
@@ -83,11 +95,20 @@ impl Shared {
         let mut config = self.config.clone();
         config.endpoints = self.registry.endpoint_names();
         config.holds_key = self.keys.signer(account.address).is_some();
+        if let Some(target) = self.targets.get(&account.chain_id) {
+            config.limits = target.limits();
+        }
         if account.chain_id != self.home_chain {
             // The limit is our own pool's.
             config.pool_slots = config.in_flight_max;
         }
         config
+    }
+
+    /// Whether an account can be run here: its key is here, or nothing of it needs one, or nobody else could.
+    pub(crate) async fn may_run(&self, account: AccountId) -> Result<bool, Error> {
+        let alone = !self.store.is_shared() || self.keys.signer(account.address).is_some();
+        Ok(alone || !needs_key(&*self.store, account).await?)
     }
 
     pub(crate) fn workers(&self) -> MutexGuard<'_, BTreeMap<AccountId, Handle>> {
@@ -123,6 +144,77 @@ impl Shared {
     /// How many requests of an account wait or are in flight, as far as this process knows.
     pub(crate) fn load(&self, account: AccountId) -> usize {
         self.workers().get(&account).map_or(0, Handle::load)
+    }
+
+    /// The same for an account that perhaps another process runs: then the rows are counted, now and then.
+    pub(crate) async fn waiting(&self, account: AccountId) -> Result<usize, Error> {
+        let owned = |handle: &&Handle| handle.epoch().is_some();
+        if let Some(load) = self.workers().get(&account).filter(owned).map(Handle::load) {
+            return Ok(load);
+        }
+        let (now, most) = (self.now(), self.config.queue_max);
+        if let Some((at, count)) = self.counts().get(&account)
+            && now.since(*at) < COUNTED_EVERY
+        {
+            return Ok(*count);
+        }
+        let (mut count, mut after) = (0, None);
+        while count < most {
+            let rows = self.store.scan(key::all_live(account), after, SCAN_ROWS_MAX).await?;
+            count += rows.len();
+            after = rows.last().map(|(name, _)| name.clone());
+            if rows.len() < SCAN_ROWS_MAX {
+                break;
+            }
+        }
+        self.counts().insert(account, (now, count));
+        Ok(count)
+    }
+
+    /// One more was accepted.
+    pub(crate) fn count_one(&self, account: AccountId) {
+        if let Some((_, count)) = self.counts().get_mut(&account) {
+            *count += 1;
+        }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<AccountId, (Time, usize)>> {
+        self.counts.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Makes sure that a chain is the one that the store belongs to: chains of different networks often have the same
+    /// number, and what is true of the nonces on one is wrong on the other. The first one that is seen is written down.
+    pub(crate) async fn check_chain(&self, chain_id: u64) -> Result<(), Error> {
+        let known = |chains: &Mutex<BTreeSet<u64>>| {
+            chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).contains(&chain_id)
+        };
+        if known(&self.chains) {
+            return Ok(());
+        }
+        let target = self.target(chain_id)?;
+        if let Some(genesis) = target.genesis().await? {
+            let name = key::chain(chain_id);
+            let commit = Commit {
+                authority: Authority::Intake,
+                preconditions: vec![Precondition::Absent(name.clone())],
+                writes: vec![Write::Put(name.clone(), genesis.to_string().into_bytes())],
+            };
+            let before = self.store.get(vec![name.clone()]).await?.pop().flatten();
+            let stored = match before {
+                Some(stored) => stored,
+                None if self.store.commit(commit).await? == Outcome::Committed => {
+                    genesis.to_string().into_bytes()
+                }
+                None => self.store.get(vec![name]).await?.pop().flatten().unwrap_or_default(),
+            };
+            if stored != genesis.to_string().into_bytes() {
+                let stored = String::from_utf8_lossy(&stored).into_owned();
+                return Err(Error::OtherChain { chain_id, stored, found: genesis });
+            }
+            target.expect_genesis(genesis);
+        }
+        self.chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(chain_id);
+        Ok(())
     }
 
     /// Has the owner of an account do something. The answer comes when what it changed is durable.
@@ -209,6 +301,21 @@ impl Unasked {
             Self::Error(error) => error,
         }
     }
+}
+
+/// Whether an account has a request that must be signed here. What outside signers made only has to be watched.
+async fn needs_key(store: &dyn Store, account: AccountId) -> Result<bool, Error> {
+    let live = scan_all(store, &key::all_live(account)).await?;
+    let names: Vec<String> =
+        live.iter().filter_map(|(name, _)| Some(key::request(&key::request_of_live(name)?))).collect();
+    for names in names.chunks(SCAN_ROWS_MAX) {
+        for row in store.get(names.to_vec()).await?.into_iter().flatten() {
+            if !serde_json::from_slice::<Request>(&row)?.raw {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// The events that a commit writes.

@@ -134,7 +134,7 @@ pub struct Gauges {
     pub free: usize,
     /// The next nonce.
     pub next: Nonce,
-    /// Whether the chain could not be seen lately, or the signer rests.
+    /// Whether the chain could not be seen lately or cannot be believed, or the account cannot be taken.
     pub degraded: bool,
     /// Whether the next transaction has been waiting for long.
     pub stuck: bool,
@@ -180,6 +180,12 @@ impl Stats {
             Some(gauges) => drop(accounts.insert(account, gauges)),
             None => drop(accounts.remove(&account)),
         }
+    }
+
+    /// An account that this process should run and cannot.
+    pub(crate) fn degrade(&self, account: AccountId) {
+        let mut accounts = self.accounts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        accounts.entry(account).or_default().degraded = true;
     }
 
     /// Counts what an event tells.

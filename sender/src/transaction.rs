@@ -97,6 +97,11 @@ impl Raw {
         Ok(Self { account: AccountId { chain_id, address }, nonce, hash, envelope, bytes })
     }
 
+    /// How many bytes it has.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// As the model takes it.
     pub(crate) fn into_submission(self, id: RequestId, body: B256, token: String) -> RawSubmission {
         let tx = &self.envelope;

@@ -4,9 +4,9 @@ use alloy_consensus::Transaction as _;
 use types::Transaction;
 
 /// The longest code that may create a contract (EIP-3860).
-pub(crate) const INITCODE_BYTES_MAX: usize = 2 * 24_576;
+pub const INITCODE_BYTES_MAX: usize = 2 * 24_576;
 /// The most gas that one transaction may ask for (EIP-7825).
-pub(crate) const TX_GAS_MAX: u64 = 1 << 24;
+pub const TX_GAS_MAX: u64 = 1 << 24;
 
 const TRANSACTION: u64 = 21_000;
 const CREATION: u64 = 32_000;

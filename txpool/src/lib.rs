@@ -105,6 +105,7 @@ pub use content::SenderContent;
 pub use counts::{Stats, Totals};
 pub use entry::{Lookup, Status};
 pub use error::{Advice, Error};
+pub use gas::{INITCODE_BYTES_MAX, TX_GAS_MAX};
 pub use insert::Inserted;
 pub use order::{Best, Candidate};
 pub use pool::Pool;

@@ -5,7 +5,7 @@ use crate::sender::{Place, SenderConfig};
 use ::sender::{
     http::{Client, Network, Rules},
     keys::{Cost, Keystores, LocalKeys},
-    model::Config,
+    model::{Config, OnForeign},
     signer::Keys,
 };
 use alloy_primitives::B256;
@@ -97,6 +97,11 @@ fn model(options: &Options) -> Config {
         in_flight_max: options.sender_in_flight_max.unwrap_or(base.in_flight_max).max(1),
         fee_cap: options.sender_fee_cap.map_or(base.fee_cap, u128::from),
         stall_ms: options.sender_stall_ms.unwrap_or(base.stall_ms),
+        replacement_interval_ms: options.sender_replacement_ms.unwrap_or(base.replacement_interval_ms),
+        bump_percent: options.sender_bump_percent.unwrap_or(base.bump_percent).max(10),
+        bumps_max: options.sender_bumps_max.unwrap_or(base.bumps_max),
+        free_max: options.sender_free_max.unwrap_or(base.free_max),
+        on_foreign: options.sender_on_foreign.map_or(base.on_foreign, OnForeign::from),
         gap_grace_ms: options.sender_gap_grace_ms.unwrap_or(base.gap_grace_ms),
         cancel_after_ms: options.sender_cancel_after_ms.filter(|ms| *ms > 0),
         retention_ms: options.sender_retention_hours.map_or(base.retention_ms, hours),

@@ -29,6 +29,26 @@ pub enum Policy {
     Spec,
 }
 
+/// What becomes of a request whose nonce was used by a transaction that is not ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Foreign {
+    /// It is queued again, in its old place.
+    #[default]
+    Requeue,
+    /// It fails.
+    Fail,
+}
+
+impl From<Foreign> for ::sender::model::OnForeign {
+    fn from(foreign: Foreign) -> Self {
+        match foreign {
+            Foreign::Requeue => Self::Requeue,
+            Foreign::Fail => Self::Fail,
+        }
+    }
+}
+
 /// What is known about one setting, for its reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
@@ -242,6 +262,16 @@ options! {
     "Sender" sender_fee_cap "sender-fee-cap" "PECTIN_SENDER_FEE_CAP": u64 = "500000000000",
     /// Milliseconds that a transaction stands still before it is made dearer.
     "Sender" sender_stall_ms "sender-stall-ms" "PECTIN_SENDER_STALL_MS": u64 = "60000",
+    /// Milliseconds between an attempt and its replacement at least, whoever asks for it.
+    "Sender" sender_replacement_ms "sender-replacement-ms" "PECTIN_SENDER_REPLACEMENT_MS": u64 = "10000",
+    /// Percent by which a replacement is dearer; at least 10.
+    "Sender" sender_bump_percent "sender-bump-percent" "PECTIN_SENDER_BUMP_PERCENT": u32 = "20",
+    /// Replacements of one transaction at most.
+    "Sender" sender_bumps_max "sender-bumps-max" "PECTIN_SENDER_BUMPS_MAX": usize = "10",
+    /// Free nonces of an account above which no new nonce is given out.
+    "Sender" sender_free_max "sender-free-max" "PECTIN_SENDER_FREE_MAX": usize = "50",
+    /// What becomes of a request whose nonce was used by somebody else: requeue or fail.
+    "Sender" sender_on_foreign "sender-on-foreign" "PECTIN_SENDER_ON_FOREIGN": Foreign = "requeue",
     /// Milliseconds that a gap between nonces may last before it is filled.
     "Sender" sender_gap_grace_ms "sender-gap-grace-ms" "PECTIN_SENDER_GAP_GRACE_MS": u64 = "10000",
     /// Milliseconds after which a transaction that is not mined is cancelled; 0 for never.

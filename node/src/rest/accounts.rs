@@ -124,12 +124,14 @@ pub(super) fn fees<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
 pub(super) fn service_health<'a>(rest: &'a Rest, _: &'a Call) -> Handled<'a> {
     Box::pin(async {
         let chains = rest.sender.chains();
-        let well = chains.iter().all(|(_, trouble)| trouble.is_none());
+        let store = rest.sender.store_trouble();
+        let well = store.is_none() && chains.iter().all(|(_, trouble)| trouble.is_none());
         let chains = chains.iter().map(|(id, trouble)| json!({ "chainId": id, "trouble": trouble }));
         let answer = json!({
             "status": if well { "ok" } else { "degraded" },
             "homeChain": rest.sender.home_chain(),
             "chains": chains.collect::<Vec<_>>(),
+            "store": { "trouble": store },
             "totals": rest.sender.stats().totals,
         });
         Answer::ok(&answer)

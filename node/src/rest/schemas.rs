@@ -373,6 +373,7 @@ fn accounts() -> Schemas {
         ("status", one_of("How it is doing.", &["ok", "degraded"])),
         ("homeChain", count("The chain of callers who name none.")),
         ("chains", json!({ "type": "array", "items": chain })),
+        ("store", object("", &[("trouble", json!({ "type": ["string", "null"] }))])),
         (
             "totals",
             json!({ "type": "object", "description": "Counted since the start.", "additionalProperties": { "type": "integer" } }),

@@ -290,7 +290,8 @@ impl Node {
         if let Some(managed) = managed {
             let (slots, open) = (managed.model.pool_slots, managed.open);
             let own = Api::new(config.rpc.clone(), sources(vec![]));
-            let pool = Pool::new(evm.chain_id, feed.clone(), own, (*gateway).clone(), slots);
+            let archive = Arc::new(StoreArchive(store.clone()));
+            let pool = Pool::new(evm.chain_id, feed.clone(), own, archive, (*gateway).clone(), slots);
             let webhooks = managed.webhooks.clone();
             let sender = sender::start(managed, Arc::new(pool)).await?;
             extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));

@@ -13,6 +13,7 @@ mod methods;
 mod params;
 mod pool;
 mod push;
+mod search;
 
 pub(crate) use methods::Methods;
 pub(crate) use pool::Pool;

@@ -1,22 +1,20 @@
 //! This node's own pool as the sender's target. It answers from snapshots, so every answer is of one moment, and tells
 //! of new blocks instead of being asked.
 
+use super::search::Searches;
 use crate::runtime::{Command, Gateway};
 use ::sender::{
-    model::{Answer, BlockCheck, Head, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View},
+    model::{Answer, BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View},
     target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal},
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
-use rpc::{Api, Caller, Driver as _, Feed, Params, RecentBlock, Snapshot, SubmitError};
+use rpc::{Api, Archive, Caller, Driver as _, Feed, Params, RecentBlock, Snapshot, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::watch;
 use types::BlockId;
-
-/// Blocks that are looked through for a transaction at most.
-const SEARCH_BLOCKS_MAX: u64 = 4_096;
 
 /// This node's pool. See the [module](self).
 pub(crate) struct Pool {
@@ -27,14 +25,22 @@ pub(crate) struct Pool {
     /// Transactions that each managed account may have waiting.
     slots: usize,
     news: watch::Receiver<u64>,
+    searches: Searches,
 }
 
 impl Pool {
     /// Over a running node. `api` has no extensions.
-    pub(crate) fn new(chain_id: u64, feed: Feed, api: Arc<Api>, gateway: Gateway, slots: usize) -> Self {
+    pub(crate) fn new(
+        chain_id: u64,
+        feed: Feed,
+        api: Arc<Api>,
+        archive: Arc<dyn Archive>,
+        gateway: Gateway,
+        slots: usize,
+    ) -> Self {
         let (told, news) = watch::channel(0);
         tokio::spawn(tell_news(feed.clone(), told));
-        Self { chain_id, feed, api, gateway, slots, news }
+        Self { chain_id, feed, api, gateway, slots, news, searches: Searches::new(archive) }
     }
 
     fn error(&self, why: &impl ToString) -> TargetError {
@@ -110,18 +116,17 @@ impl Pool {
         let finalized_number = snapshot.tags.finalized.number;
         let hash = match snapshot.by_number(number) {
             Some(block) => Some(block.id().hash),
-            None if number <= finalized_number => self
-                .archived(number, false)
-                .await?
-                .and_then(|block| block.get("hash")?.as_str()?.parse().ok()),
+            None if number <= finalized_number => {
+                self.archived(number).await?.and_then(|block| block.get("hash")?.as_str()?.parse().ok())
+            }
             None => None,
         };
         Ok(BlockCheck { number, hash, finalized_number })
     }
 
     /// A final block that is not in memory any more.
-    async fn archived(&self, number: u64, whole: bool) -> Result<Option<Value>, TargetError> {
-        let params = json!([format!("{number:#x}"), whole]);
+    async fn archived(&self, number: u64) -> Result<Option<Value>, TargetError> {
+        let params = json!([format!("{number:#x}"), false]);
         self.ask("eth_getBlockByNumber", params).await.map_err(|why| self.error(&why))
     }
 
@@ -132,19 +137,8 @@ impl Pool {
             return Ok(Some(hash));
         }
         let oldest = snapshot.blocks()[0].id().number.min(finalized + 1);
-        for number in (oldest.saturating_sub(SEARCH_BLOCKS_MAX)..oldest).rev() {
-            let block = self.archived(number, true).await?.unwrap_or_default();
-            let transactions = block.get("transactions").and_then(Value::as_array);
-            let ours = transactions.into_iter().flatten().find(|tx| {
-                let from = tx.get("from").and_then(|from| from.as_str()?.parse::<Address>().ok());
-                from == Some(account)
-                    && tx.get("nonce").and_then(Value::as_str) == Some(&format!("{nonce:#x}"))
-            });
-            if let Some(tx) = ours {
-                return Ok(tx.get("hash").and_then(|hash| hash.as_str()?.parse().ok()));
-            }
-        }
-        Ok(None)
+        let Some(newest) = oldest.checked_sub(1) else { return Ok(None) };
+        self.searches.find(account, nonce, newest).await.map_err(|why| self.error(&why))
     }
 }
 
@@ -217,6 +211,25 @@ impl Target for Pool {
 
     fn news(&self) -> Option<watch::Receiver<u64>> {
         Some(self.news.clone())
+    }
+
+    fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {
+        Box::pin(async {
+            let first: Option<Value> = self
+                .ask("eth_getBlockByNumber", json!(["earliest", false]))
+                .await
+                .map_err(|why| self.error(&why))?;
+            Ok(first.and_then(|block| block.get("hash")?.as_str()?.parse().ok()))
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        let rules = self.feed.snapshot().rules;
+        Limits {
+            tx_bytes_max: Some(rules.tx_bytes_max),
+            init_code_bytes_max: Some(txpool::INITCODE_BYTES_MAX),
+            gas_max: Some(rules.block_gas_limit.min(txpool::TX_GAS_MAX)),
+        }
     }
 
     fn adopt(&self, account: Address) {

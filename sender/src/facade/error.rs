@@ -7,6 +7,7 @@ use crate::{
     store::{Loading, StoreError},
     target::TargetError,
 };
+use alloy_primitives::B256;
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +21,19 @@ pub enum Error {
     /// No target sends to this chain.
     #[error("there is no target for chain {0}")]
     UnknownChain(u64),
+    /// The store belongs to another chain of the same number.
+    #[error(
+        "the sender's store belongs to another chain {chain_id}: that one began with block {stored}, this one with {found}. \
+         Use another store for this chain, or move the old one away"
+    )]
+    OtherChain {
+        /// The chain's number.
+        chain_id: u64,
+        /// The first block of the chain that the store belongs to.
+        stored: String,
+        /// The first block of this chain.
+        found: B256,
+    },
     /// There is no such request, or it is forgotten.
     #[error("there is no request {0}")]
     UnknownRequest(RequestId),
@@ -100,7 +114,9 @@ impl Error {
             Self::UnknownRequest(_) | Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => Kind::NotFound,
             Self::Invalid(_) => Kind::Invalid,
             Self::Exists(_) => Kind::Conflict,
-            Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired) => Kind::Unprocessable,
+            Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired | AcceptError::Gas(_)) => {
+                Kind::Unprocessable
+            }
             Self::Accept(AcceptError::TooLarge(_)) => Kind::TooLarge,
             Self::Accept(AcceptError::QueueFull(_)) => Kind::Busy,
             Self::Accept(AcceptError::Encoding(_)) | Self::Row(_) | Self::Loading(_) => Kind::Internal,
@@ -110,7 +126,7 @@ impl Error {
             Self::Signer(SignerError::Unavailable(_)) => Kind::Unavailable,
             Self::Signer(_) => Kind::Conflict,
             Self::Store(StoreError::Unknown(_)) => Kind::Unknown,
-            Self::Store(_) => Kind::Internal,
+            Self::Store(_) | Self::OtherChain { .. } => Kind::Internal,
         }
     }
 

@@ -77,9 +77,17 @@ impl Sender {
             start(Deliveries { store, duties: heard, endpoints });
         }
         let shared = Arc::new(Shared::new(parts, registry, duties));
+        for chain_id in shared.targets.keys().copied() {
+            match shared.check_chain(chain_id).await {
+                // Before an account is taken it is asked again.
+                Err(Error::Target(why)) => tracing::warn!(%why, "Sender: the chain is not known yet"),
+                checked => checked?,
+            }
+        }
         keeper::discover(&shared).await?;
         let sender = Self { shared, quotes: Arc::default() };
-        sender.shared.spawn(keeper::run(sender.clone()));
+        sender.shared.spawn(keeper::run(sender.shared.clone()));
+        sender.shared.spawn(keeper::run_groups(sender.clone()));
         Ok(sender)
     }
 
@@ -110,6 +118,11 @@ impl Sender {
     /// The chains that there are targets for, and what is wrong with one, if something is.
     pub fn chains(&self) -> Vec<(u64, Option<String>)> {
         self.shared.targets.iter().map(|(chain_id, target)| (*chain_id, target.trouble())).collect()
+    }
+
+    /// What is wrong with the store, if something is.
+    pub fn store_trouble(&self) -> Option<String> {
+        self.shared.store.trouble()
     }
 
     /// Every event, once it is durable.

@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{
     model::{
-        AccountId, CancelAnswer, CommandKind, Decision, Fees, NewRequest, Place, Request, RequestId, Slot,
-        State, Subject, accept, key,
+        AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, NewRequest, OperationError,
+        Place, Request, RequestId, Slot, State, Subject, accept, is_paused, key,
     },
-    store::Outcome,
+    store::{Outcome, StoreError},
     transaction::Raw,
     worker::Message,
 };
@@ -19,6 +19,8 @@ use types::Time;
 
 /// How often a name that somebody else was quicker to take is looked at again.
 const ACCEPT_TRIES: usize = 4;
+/// How often a request that has moved since it was read is read again.
+const CANCEL_TRIES: usize = 4;
 /// The usual and the greatest length of a page, and how many rows are looked at for one.
 const PAGE_USUAL: usize = 50;
 const PAGE_MAX: usize = 500;
@@ -44,13 +46,14 @@ impl Sender {
                 body: submission.body,
                 expires_at: submission.expires_at,
             };
-            let (waiting, now) = (self.shared.load(account), self.shared.now());
+            let (waiting, now) = (self.shared.waiting(account).await?, self.shared.now());
             let (request, commit) = match accept::decide(new, existing.as_ref(), waiting, &config, now)? {
                 Decision::Replayed => return self.replayed(existing).await,
                 Decision::New(request, commit) => (request, commit),
             };
             let admitted = request.clone();
             let outcome = self.shared.commit_intake(commit, move |shared| {
+                shared.count_one(account);
                 // While the sender stops nobody takes it in; it is durable, and found at the next start.
                 drop(shared.tell(account, Message::Admit(admitted)));
             });
@@ -93,17 +96,37 @@ impl Sender {
             Some(key) => key,
             None => format!("raw-{:x}", raw.hash).parse().map_err(|why| Error::Invalid(format!("{why}")))?,
         };
-        if let Some(existing) = self.request(&id).await? {
-            if existing.body != body {
-                return Err(accept::AcceptError::Mismatch(id).into());
-            }
-            return self.replayed(Some(existing)).await;
+        if let Some(taken) = self.known_raw(&id, body).await? {
+            return Ok(taken);
         }
-        let account = raw.account;
+        let (account, size) = (raw.account, raw.size());
         let submission = raw.into_submission(id.clone(), body, token);
-        let done = self.shared.ask(account, move |account, now| account.submit_raw(submission, now)).await;
-        done.map_err(|unasked| unasked.into_error(account))??;
-        Ok(Taken { transaction: self.get(&id).await?, replayed: false })
+        let config = self.shared.config_of(account);
+        if let Some(max) = config.limits.tx_bytes_max.filter(|max| size > *max) {
+            return Err(AcceptError::TooLarge(max).into());
+        }
+        if let Some(max) = config.limits.gas_max.filter(|max| submission.gas > *max) {
+            return Err(AcceptError::Gas(max).into());
+        }
+        let asked = self.shared.ask(account, move |account, now| account.submit_raw(submission, now)).await;
+        let done = match asked {
+            Ok(done) => done.map_err(Error::from),
+            Err(unasked) => Err(unasked.into_error(account)),
+        };
+        match done {
+            Ok(()) => Ok(Taken { transaction: self.get(&id).await?, replayed: false }),
+            // The same may have been submitted, and taken, at the same time.
+            Err(error) => self.known_raw(&id, body).await?.ok_or(error),
+        }
+    }
+
+    /// A transaction of an outside signer that was submitted before.
+    async fn known_raw(&self, id: &RequestId, body: B256) -> Result<Option<Taken>, Error> {
+        match self.request(id).await? {
+            None => Ok(None),
+            Some(existing) if existing.body != body => Err(AcceptError::Mismatch(id.clone()).into()),
+            existing => self.replayed(existing).await.map(Some),
+        }
     }
 
     async fn request(&self, id: &RequestId) -> Result<Option<Request>, Error> {
@@ -135,7 +158,13 @@ impl Sender {
     }
 
     /// A request with what was signed for it.
-    async fn details(&self, request: Request) -> Result<Transaction, Error> {
+    async fn details(&self, mut request: Request) -> Result<Transaction, Error> {
+        // That an account is paused stands in its own row, and not in each of its requests.
+        if let State::Accepted { held } = &mut request.state
+            && self.is_paused(request.account).await?
+        {
+            *held = Some(Held::Paused);
+        }
         let mut attempts: Vec<AttemptView> = request.past.iter().map(past_attempt).collect();
         if let Some(nonce) = request.state.nonce().filter(|_| !request.state.is_terminal()) {
             let row = self.shared.store.get(vec![key::place(request.account, nonce)]).await?.pop().flatten();
@@ -147,6 +176,11 @@ impl Sender {
             }
         }
         Ok(Transaction { request, attempts })
+    }
+
+    async fn is_paused(&self, account: AccountId) -> Result<bool, Error> {
+        let row = self.shared.store.get(vec![key::account(account)]).await?.pop().flatten();
+        Ok(row.map(|row| is_paused(&row)).transpose()?.unwrap_or_default())
     }
 
     /// Requests, page by page.
@@ -189,6 +223,18 @@ impl Sender {
 
     /// Cancels a request.
     pub async fn cancel(&self, id: &RequestId) -> Result<Cancelling, Error> {
+        for _ in 1..CANCEL_TRIES {
+            match self.cancel_once(id).await {
+                // It has ended, or the account was taken over, since the request was read.
+                Err(Error::Operation(OperationError::NotInFlight) | Error::Store(StoreError::Unknown(_))) => {
+                }
+                answered => return answered,
+            }
+        }
+        self.cancel_once(id).await
+    }
+
+    async fn cancel_once(&self, id: &RequestId) -> Result<Cancelling, Error> {
         let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
         if request.state.is_terminal() {
             let cancelled = request.state == State::Cancelled;

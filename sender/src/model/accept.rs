@@ -46,6 +46,9 @@ pub enum AcceptError {
     /// It is too large.
     #[error("a request has at most {0} bytes of call data and access list")]
     TooLarge(usize),
+    /// It asks for more gas than the chain takes.
+    #[error("a transaction on this chain has at most {0} gas")]
+    Gas(u64),
     /// Its time is over already.
     #[error("the request expires before it is accepted")]
     Expired,
@@ -69,9 +72,7 @@ pub fn decide(
     if waiting >= config.queue_max {
         return Err(AcceptError::QueueFull(waiting));
     }
-    if new.intent.bytes() > config.intent_bytes_max {
-        return Err(AcceptError::TooLarge(config.intent_bytes_max));
-    }
+    check_size(&new.intent, config)?;
     if new.expires_at.is_some_and(|at| at <= now) {
         return Err(AcceptError::Expired);
     }
@@ -91,6 +92,25 @@ pub fn decide(
     };
     let commit = creation(&request, config, now)?;
     Ok(Decision::New(Box::new(request), commit))
+}
+
+/// Whether a request is small enough to be kept, and for the chain to take it.
+pub fn check_size(intent: &Intent, config: &Config) -> Result<(), AcceptError> {
+    let limits = config.limits;
+    if intent.bytes() > config.intent_bytes_max {
+        return Err(AcceptError::TooLarge(config.intent_bytes_max));
+    }
+    if let Some(max) = limits.tx_bytes_max.filter(|max| intent.encoded_bytes_max() > *max) {
+        return Err(AcceptError::TooLarge(max.saturating_sub(Intent::ENCODING_BYTES_MAX)));
+    }
+    let creates = intent.to.is_none();
+    if let Some(max) = limits.init_code_bytes_max.filter(|max| creates && intent.data.len() > *max) {
+        return Err(AcceptError::TooLarge(max));
+    }
+    match (intent.gas, limits.gas_max) {
+        (Some(gas), Some(max)) if gas > max => Err(AcceptError::Gas(max)),
+        _ => Ok(()),
+    }
 }
 
 /// The commit that makes a request exist.

@@ -15,4 +15,6 @@ pub enum Mistake {
     RecycleAfterSend,
     /// Bytes leave before they are durable.
     SendBeforeRecord,
+    /// A request that ended begins again with a copy that somebody read before.
+    OldCopyIsNew,
 }

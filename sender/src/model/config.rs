@@ -10,6 +10,18 @@ pub enum OnForeign {
     Fail,
 }
 
+/// What no transaction of a chain may exceed, as far as it is known. A request that does could never be mined, and would
+/// only use a nonce up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limits {
+    /// Bytes of a transaction, encoded.
+    pub tx_bytes_max: Option<usize>,
+    /// Bytes of the code that makes a contract.
+    pub init_code_bytes_max: Option<usize>,
+    /// Gas of a transaction.
+    pub gas_max: Option<u64>,
+}
+
 /// How accounts are run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
@@ -27,6 +39,8 @@ pub struct Config {
     pub queue_max: usize,
     /// Call data and access list of one request.
     pub intent_bytes_max: usize,
+    /// What the chain takes.
+    pub limits: Limits,
     /// How often one request may lose its nonce to a foreign transaction before it fails.
     pub rebinds_max: u32,
     /// How long a nonce must stand still before its transaction is made dearer.
@@ -88,6 +102,7 @@ impl Default for Config {
             leased_max: 50,
             queue_max: 10_000,
             intent_bytes_max: 128 * 1024,
+            limits: Limits::default(),
             rebinds_max: 10,
             stall_ms: 60_000,
             replacement_interval_ms: 10_000,

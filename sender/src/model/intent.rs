@@ -44,6 +44,15 @@ impl Intent {
         Self { to: Some(address), gas: Some(gas), ..Self::default() }
     }
 
+    /// The most bytes that a transaction has besides call data and access list, encoded: every number at its longest.
+    pub const ENCODING_BYTES_MAX: usize = 200;
+
+    /// The most bytes that it can have as a signed transaction.
+    pub fn encoded_bytes_max(&self) -> usize {
+        let access = self.access_list.iter().map(|(_, slots)| 32 + 33 * slots.len()).sum::<usize>();
+        Self::ENCODING_BYTES_MAX + self.data.len() + access
+    }
+
     /// How many bytes a caller made us keep.
     pub fn bytes(&self) -> usize {
         self.data.len() + self.access_list.iter().map(|(_, slots)| 20 + 32 * slots.len()).sum::<usize>()

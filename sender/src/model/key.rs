@@ -7,6 +7,7 @@
 //!   e/SUBJECT/SEQUENCE               event                            d/ACCOUNT/…          deliveries to be made
 //!   c/ACCOUNT/TIME/ID                commands to be obeyed            x/ACCOUNT/…          dead letters
 //!   w/ENDPOINT                       webhook endpoint                 g/GROUP              account group
+//!   i/CHAIN                          a chain's first block
 //! ```
 
 use super::{AccountId, Nonce, RequestId, Subject, commit::Key};
@@ -16,6 +17,11 @@ use types::Time;
 /// The account's row.
 pub fn account(id: AccountId) -> Key {
     format!("a/{id}")
+}
+
+/// All accounts.
+pub fn accounts() -> Key {
+    "a/".to_owned()
 }
 
 /// A nonce's row.
@@ -121,6 +127,11 @@ pub fn group(name: &str) -> Key {
 /// All account groups.
 pub fn groups() -> Key {
     "g/".to_owned()
+}
+
+/// The first block of a chain.
+pub fn chain(chain_id: u64) -> Key {
+    format!("i/{chain_id}")
 }
 
 /// The account in the name of a row, if it has one there: `l/ACCOUNT/…`, `n/ACCOUNT/…` and so on.

@@ -30,14 +30,14 @@ mod view;
 pub use accept::{AcceptError, Decision, NewRequest};
 pub use account::{
     Account, Action, CancelAnswer, CommitError, Health, LoadError, NonceHealth, OperationError,
-    RawSubmission, Rows,
+    RawSubmission, Rows, is_paused,
 };
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use classify::{Answer, SendClass, classify};
 pub use command::{Command, CommandKind};
 pub use commit::{Authority, Commit, Fence, Precondition, Write};
-pub use config::{Config, OnForeign};
+pub use config::{Config, Limits, OnForeign};
 pub use delivery::{Delivery, Next};
 pub use draft::{Draft, Purpose, Signed, Ticket};
 pub use event::{Event, EventKind, Subject};

@@ -84,6 +84,9 @@ pub struct Slot {
     /// Whether, and why, the request is to be cancelled.
     #[serde(default)]
     pub cancel: Option<CancelReason>,
+    /// Whether somebody wants it dearer now, and how dear at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wish: Option<Fees>,
     /// What is in a block, as far as we know.
     #[serde(default)]
     pub mined: Option<Mined>,
@@ -93,6 +96,11 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// A nonce with its first attempt.
+    pub fn new(owner: Option<RequestId>, attempt: Attempt) -> Self {
+        Self { owner, attempts: vec![attempt], cancel: None, wish: None, mined: None, stalled: false }
+    }
+
     /// The newest attempt, the dearest one.
     pub fn last(&self) -> Option<&Attempt> {
         self.attempts.last()

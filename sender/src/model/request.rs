@@ -15,7 +15,7 @@ pub enum Held {
     Paused,
     /// The chain asks for more than the request may pay.
     FeeTooHigh,
-    /// No node says whether it would work.
+    /// No node says whether it would work, or the signer refuses it.
     Policy,
 }
 

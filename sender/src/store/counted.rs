@@ -15,25 +15,51 @@ pub(super) struct Counted {
     pub counters: Arc<Counters>,
 }
 
+/// What may be broken in a test.
+#[cfg(test)]
+pub(super) mod broken {
+    pub(in crate::store) const READING: u64 = 1;
+    pub(in crate::store) const WRITING: u64 = 2;
+    pub(in crate::store) const SYNCING: u64 = 4;
+}
+
+impl Counted {
+    #[cfg(test)]
+    fn works(&self, what: u64) -> io::Result<()> {
+        match self.counters.broken.load(Ordering::Relaxed) & what {
+            0 => Ok(()),
+            _ => Err(io::Error::other("broken by the test")),
+        }
+    }
+}
+
 impl StorageBackend for Counted {
     fn len(&self) -> io::Result<u64> {
         self.file.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        #[cfg(test)]
+        self.works(broken::READING)?;
         self.file.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        #[cfg(test)]
+        self.works(broken::WRITING)?;
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        #[cfg(test)]
+        self.works(broken::SYNCING)?;
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.file.sync_data()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
+        self.works(broken::WRITING)?;
         self.file.write(offset, data)
     }
 

@@ -1,9 +1,8 @@
 //! The store in one file, for one process: redb, with group commit.
 
 use super::{
-    Acquired, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError,
-    counted::Counted,
-    end_of_prefix,
+    Acquired, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError, end_of_prefix,
+    file::File,
     group::Groups,
     writer::{Done, Job, Writer},
 };
@@ -12,9 +11,8 @@ use crate::model::{
     Commit, Fence,
     commit::{Key, Value},
 };
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, backends::FileBackend};
+use redb::{ReadTransaction, TableDefinition};
 use std::{
-    fs::OpenOptions,
     ops::Bound,
     path::Path,
     sync::{
@@ -29,10 +27,6 @@ use types::Time;
 
 pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
-pub(super) const META: TableDefinition<'_, &str, &str> = TableDefinition::new("meta");
-
-/// What a file says it is.
-const SCHEMA: (&str, &str) = ("schema", "pectin-sender-1");
 
 /// How the file is run.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +56,15 @@ pub struct Syncs {
 pub(super) struct Counters {
     pub commits: AtomicU64,
     pub syncs: AtomicU64,
+    /// For tests: what does not work, as bits of `counted`.
+    #[cfg(test)]
+    pub broken: AtomicU64,
 }
 
 /// One file. See the [module](self).
 #[derive(Debug)]
 pub struct Embedded {
-    pub(super) database: Arc<Database>,
+    pub(super) file: Arc<File>,
     jobs: Option<mpsc::Sender<Job>>,
     writer: Option<thread::JoinHandle<()>>,
     counters: Arc<Counters>,
@@ -77,16 +74,17 @@ impl Embedded {
     /// Opens a file, or makes one that only its owner can read. A file of another kind or version is refused.
     pub fn open(path: &Path, options: EmbeddedOptions) -> Result<Self, StoreError> {
         let counters = Arc::new(Counters::default());
-        let database = Arc::new(open_database(path, &counters).map_err(unusable)?);
-        check_schema(&database)?;
+        let file = Arc::new(File::open(path, counters.clone())?);
+        let last_group = file.last_group().map_err(unusable)?;
         let (jobs, receiver) = mpsc::channel();
-        let writer = Writer { database: database.clone(), counters: counters.clone(), clock: options.clock };
+        let writer =
+            Writer { file: file.clone(), counters: counters.clone(), clock: options.clock, last_group };
         let groups = Groups::new(receiver, options.group_max);
         let writer = thread::Builder::new()
             .name("sender-store".into())
             .spawn(move || writer.run(groups))
             .map_err(unusable)?;
-        Ok(Self { database, jobs: Some(jobs), writer: Some(writer), counters })
+        Ok(Self { file, jobs: Some(jobs), writer: Some(writer), counters })
     }
 
     /// How much was committed since the file was opened, and with how many syncs.
@@ -107,36 +105,36 @@ impl Embedded {
             answer.await.unwrap_or_else(|_| Err(StoreError::Unknown("the writer has ended".into())))
         })
     }
+}
 
-    fn read_rows(&self, keys: &[Key]) -> Result<Vec<Option<Value>>, redb::Error> {
-        let table = self.database.begin_read()?.open_table(ROWS)?;
-        let read = |key: &Key| Ok(table.get(key.as_bytes())?.map(|row| row.value().to_vec()));
-        keys.iter().map(read).collect()
-    }
+fn read_rows(transaction: &ReadTransaction, keys: &[Key]) -> Result<Vec<Option<Value>>, redb::Error> {
+    let table = transaction.open_table(ROWS)?;
+    let read = |key: &Key| Ok(table.get(key.as_bytes())?.map(|row| row.value().to_vec()));
+    keys.iter().map(read).collect()
+}
 
-    fn scan_rows(
-        &self,
-        prefix: &str,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, redb::Error> {
-        let table = self.database.begin_read()?.open_table(ROWS)?;
-        let end = end_of_prefix(prefix);
-        let from = match after.filter(|after| *after >= prefix) {
-            Some(after) => Bound::Excluded(after.as_bytes()),
-            None => Bound::Included(prefix.as_bytes()),
-        };
-        if after.is_some_and(|after| after.as_bytes() >= end.as_slice()) {
-            return Ok(vec![]);
-        }
-        let range = table.range::<&[u8]>((from, Bound::Excluded(end.as_slice())))?;
-        let mut rows = Vec::new();
-        for row in range.take(limit.min(SCAN_ROWS_MAX)) {
-            let (key, value) = row?;
-            rows.push((String::from_utf8_lossy(key.value()).into_owned(), value.value().to_vec()));
-        }
-        Ok(rows)
+fn scan_rows(
+    transaction: &ReadTransaction,
+    prefix: &str,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Vec<(Key, Value)>, redb::Error> {
+    let table = transaction.open_table(ROWS)?;
+    let end = end_of_prefix(prefix);
+    let from = match after.filter(|after| *after >= prefix) {
+        Some(after) => Bound::Excluded(after.as_bytes()),
+        None => Bound::Included(prefix.as_bytes()),
+    };
+    if after.is_some_and(|after| after.as_bytes() >= end.as_slice()) {
+        return Ok(vec![]);
     }
+    let range = table.range::<&[u8]>((from, Bound::Excluded(end.as_slice())))?;
+    let mut rows = Vec::new();
+    for row in range.take(limit.min(SCAN_ROWS_MAX)) {
+        let (key, value) = row?;
+        rows.push((String::from_utf8_lossy(key.value()).into_owned(), value.value().to_vec()));
+    }
+    Ok(rows)
 }
 
 impl Drop for Embedded {
@@ -158,12 +156,12 @@ impl Store for Embedded {
     }
 
     fn get(&self, keys: Vec<Key>) -> Pending<'_, Vec<Option<Value>>> {
-        Box::pin(core::future::ready(self.read_rows(&keys).map_err(unusable)))
+        Box::pin(core::future::ready(self.file.read(|transaction| read_rows(transaction, &keys))))
     }
 
     fn scan(&self, prefix: Key, after: Option<Key>, limit: usize) -> Pending<'_, Vec<(Key, Value)>> {
-        let rows = self.scan_rows(&prefix, after.as_deref(), limit);
-        Box::pin(core::future::ready(rows.map_err(unusable)))
+        let scan = |transaction: &ReadTransaction| scan_rows(transaction, &prefix, after.as_deref(), limit);
+        Box::pin(core::future::ready(self.file.read(scan)))
     }
 
     fn acquire(&self, lease: String, holder: String, ttl_ms: u64, force: bool) -> Pending<'_, Acquired> {
@@ -181,45 +179,16 @@ impl Store for Embedded {
     fn copy(&self, path: &Path) -> Result<bool, StoreError> {
         Self::copy(self, path).map(|()| true)
     }
+
+    fn trouble(&self) -> Option<String> {
+        self.file.trouble()
+    }
 }
 
 pub(super) fn unusable(error: impl std::fmt::Display) -> StoreError {
     StoreError::Unusable(error.to_string())
 }
 
-fn open_database(path: &Path, counters: &Arc<Counters>) -> Result<Database, redb::Error> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = FileBackend::new(options.open(path)?)?;
-    Ok(Database::builder().create_with_backend(Counted { file, counters: counters.clone() })?)
-}
-
-/// A new file is marked; an old one must bear the mark.
-pub(super) fn check_schema(database: &Database) -> Result<(), StoreError> {
-    let check = || -> Result<Option<String>, redb::Error> {
-        let transaction = database.begin_write()?;
-        let fresh = transaction.list_tables()?.next().is_none();
-        let found = {
-            let mut meta = transaction.open_table(META)?;
-            if fresh {
-                meta.insert(SCHEMA.0, SCHEMA.1)?;
-            }
-            meta.get(SCHEMA.0)?.map(|schema| schema.value().to_owned())
-        };
-        if fresh {
-            transaction.open_table(ROWS)?;
-            transaction.open_table(LEASES)?;
-            transaction.commit()?;
-        } else {
-            transaction.abort()?;
-        }
-        Ok(found)
-    };
-    match check().map_err(unusable)? {
-        Some(schema) if schema == SCHEMA.1 => Ok(()),
-        Some(schema) => Err(unusable(format_args!("the file is of version {schema}, not {}", SCHEMA.1))),
-        None => Err(unusable("the file is not a sender's store")),
-    }
-}
+#[cfg(test)]
+#[path = "broken_file.rs"]
+mod tests;

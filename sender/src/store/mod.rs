@@ -3,7 +3,7 @@
 //! ```text
 //!                 commit(authority, preconditions, writes) -> Committed | Conflict | Stale
 //!   Memory        for tests and for networks that keep nothing: what was not synced is lost when it crashes
-//!   Embedded      one file (redb); one sync for all commits that waited for it
+//!   Embedded      one file (redb), opened again after an error; one sync for all commits that waited for it
 //!   Redis         several processes; one script for each commit, the epoch checked inside it
 //! ```
 //!
@@ -16,6 +16,7 @@
 
 mod counted;
 mod embedded;
+mod file;
 mod group;
 mod lease;
 mod load;
@@ -124,6 +125,11 @@ pub trait Store: Send + Sync {
     fn copy(&self, path: &Path) -> Result<bool, StoreError> {
         let _ = path;
         Ok(false)
+    }
+
+    /// Whether it works at the moment, in a few words for health pages; none if it does.
+    fn trouble(&self) -> Option<String> {
+        None
     }
 }
 

@@ -21,6 +21,7 @@ use redis::{
     Client, RedisError, Script,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
+use std::sync::{Arc, Mutex, PoisonError};
 use types::{Duration, Time};
 
 /// How the server is reached.
@@ -72,6 +73,8 @@ pub struct Redis {
     connection: ConnectionManager,
     keys: [String; 3],
     durability: Durability,
+    /// Why the last question had no answer, if it had none.
+    trouble: Arc<Mutex<Option<String>>>,
 }
 
 impl fmt::Debug for Redis {
@@ -98,7 +101,12 @@ impl Redis {
         let mut connection = ConnectionManager::new_with_config(client, config).await.map_err(unusable)?;
         let durability = ask_durability(&mut connection).await?;
         let name = |part: &str| format!("{{{}}}:{part}", options.namespace);
-        Ok(Self { connection, keys: [name("rows"), name("names"), name("leases")], durability })
+        Ok(Self {
+            connection,
+            keys: [name("rows"), name("names"), name("leases")],
+            durability,
+            trouble: Arc::default(),
+        })
     }
 
     /// How durable commits are. Whoever starts this store tells the operator.
@@ -118,7 +126,14 @@ impl Redis {
             invocation.arg(argument);
         }
         let answer: Result<Vec<Vec<u8>>, RedisError> = invocation.invoke_async(&mut connection).await;
-        answer.map_err(|error| StoreError::Unknown(error.to_string()))
+        self.noted(answer).map_err(|error| StoreError::Unknown(error.to_string()))
+    }
+
+    /// Remembers whether the server answers.
+    fn noted<T>(&self, answer: Result<T, RedisError>) -> Result<T, RedisError> {
+        let mut trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        *trouble = answer.as_ref().err().map(|error| format!("Redis does not answer: {}", error.category()));
+        answer
     }
 
     async fn keep(&self, what: &str, fence: Fence, ttl_ms: u64) -> Result<bool, StoreError> {
@@ -207,7 +222,7 @@ impl Store for Redis {
             let mut connection = self.connection.clone();
             let mut command = redis::cmd("HMGET");
             command.arg(&self.keys[0]).arg(keys);
-            command.query_async(&mut connection).await.map_err(unusable)
+            self.noted(command.query_async(&mut connection).await).map_err(unusable)
         })
     }
 
@@ -253,5 +268,9 @@ impl Store for Redis {
 
     fn is_shared(&self) -> bool {
         true
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -3,7 +3,8 @@
 
 use super::{
     Embedded, StoreError,
-    embedded::{LEASES, META, ROWS, check_schema, unusable},
+    embedded::{LEASES, ROWS, unusable},
+    file::{META, check_schema},
 };
 use redb::{Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 use std::{
@@ -34,7 +35,7 @@ impl Embedded {
     /// Copies everything that is committed now into a new file, while the store goes on. The copy is whole or not there;
     /// only its owner can read it, since endpoints have secrets.
     pub fn copy(&self, path: &Path) -> Result<(), StoreError> {
-        copy(&self.database, path)
+        self.file.with(|database| Ok(copy(database, path))).map_err(unusable)?
     }
 }
 

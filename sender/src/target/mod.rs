@@ -4,7 +4,7 @@ mod evm;
 
 pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, read_refusal};
 
-use crate::model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View};
+use crate::model::{Answer, BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};
 use tokio::sync::watch;
@@ -52,6 +52,19 @@ pub trait Target: Send + Sync {
     /// themselves.
     fn news(&self) -> Option<watch::Receiver<u64>> {
         None
+    }
+
+    /// The hash of the chain's first block, by which chains of the same number are told apart; none if it cannot be told.
+    fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {
+        Box::pin(core::future::ready(Ok(None)))
+    }
+
+    /// Whoever answers with another first block from now on is of another chain, and not to be asked.
+    fn expect_genesis(&self, _genesis: B256) {}
+
+    /// What no transaction may exceed here.
+    fn limits(&self) -> Limits {
+        Limits::default()
     }
 
     /// The sender runs this account from now on: the place to raise a pool's limit for it.

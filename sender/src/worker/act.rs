@@ -17,7 +17,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 pub(super) enum Reply {
     Look(Option<View>),
     Simulated(RequestId, Simulation),
-    Signed(Ticket, Option<Signed>),
+    Signed(Ticket, Result<Signed, SignerError>),
     Sent(Nonce, B256, Answer),
     Receipts(Nonce, Vec<(B256, ReceiptAnswer)>),
     Block(Option<BlockCheck>),
@@ -78,7 +78,7 @@ fn sign(
         if let Err(why) = &signed {
             tracing::warn!(%account, %why, "Sender: not signed");
         }
-        Reply::Signed(ticket, signed.ok())
+        Reply::Signed(ticket, signed)
     })
 }
 

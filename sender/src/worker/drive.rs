@@ -4,6 +4,7 @@ use super::{Ending, Message, Owned, Reply, Worker, own::RENEW_MS};
 use crate::{
     model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key},
     shared::events_of,
+    signer::SignerError,
     stats::Stats,
     store::{LEASE_MS, Outcome},
 };
@@ -37,6 +38,9 @@ impl Worker {
             let now = self.shared.now();
             if let Err(ending) = self.keep(owned, now).await {
                 return ending;
+            }
+            if self.shared.store.is_shared() && owned.account.lacks_key() {
+                return Ending::Elsewhere;
             }
             if let Err(ending) = self.pass(owned).await {
                 return ending;
@@ -118,6 +122,7 @@ impl Worker {
         match self.shared.store.commit(commit).await {
             Ok(Outcome::Committed) => {
                 owned.account.committed();
+                self.failures = 0;
                 self.shared.publish(events);
                 owned.waiting.drain(..).for_each(|after| after(true));
                 Ok(true)
@@ -128,6 +133,14 @@ impl Worker {
                 Err(Ending::Lost)
             }
         }
+    }
+
+    /// Commits before so much has changed that no commit could hold it.
+    async fn commit_much(&mut self, owned: &mut Owned) -> Result<(), Ending> {
+        if owned.account.has_much_to_write() {
+            self.commit(owned).await?;
+        }
+        Ok(())
     }
 
     /// Waits for whatever comes first.
@@ -183,6 +196,7 @@ impl Worker {
         for _ in 0..BATCH_MAX {
             let Ok(message) = self.inbox.try_recv() else { break };
             self.take_message(owned, message, now);
+            self.commit_much(owned).await?;
         }
         self.take_answers(owned).await?;
         self.commit(owned).await.map(|_| ())
@@ -192,6 +206,7 @@ impl Worker {
         for _ in 0..BATCH_MAX {
             let Some(Some(reply)) = owned.asked.next().now_or_never() else { break };
             self.take_reply(owned, reply, self.shared.now()).await?;
+            self.commit_much(owned).await?;
         }
         Ok(())
     }
@@ -225,13 +240,21 @@ impl Worker {
         let (account, counters) = (&mut owned.account, &self.shared.stats.counters);
         match reply {
             Reply::Look(Some(view)) => {
+                let (_, before) = account.range();
                 account.handle_view(view, now);
+                let (_, after) = account.range();
+                if after > before && before > 0 {
+                    tracing::info!(account = %self.id, before, after, "Sender: others have used nonces of the account");
+                }
                 self.mark_bundled(owned);
             }
             Reply::Look(None) => account.handle_view_failed(now),
             Reply::Simulated(id, simulation) => account.handle_simulation(&id, simulation, now),
-            Reply::Signed(ticket, Some(signed)) => account.handle_signed(ticket, signed, now),
-            Reply::Signed(ticket, None) => account.handle_sign_failed(ticket, now),
+            Reply::Signed(ticket, Ok(signed)) => account.handle_signed(ticket, signed, now),
+            Reply::Signed(ticket, Err(SignerError::Refused(_) | SignerError::NoKey(_))) => {
+                account.handle_sign_refused(ticket, now);
+            }
+            Reply::Signed(ticket, Err(_)) => account.handle_sign_failed(ticket, now),
             Reply::Sent(nonce, hash, answer) => {
                 let class = classify(&answer);
                 if !matches!(class, SendClass::Taken) {
@@ -268,7 +291,7 @@ impl Worker {
         }
     }
 
-    /// Whether there has been nothing to do for a while, and nobody is to be told anything.
+    /// Whether there has been nothing to do for a while, and nobody is to be told or obeyed.
     async fn is_done(&mut self, owned: &mut Owned) -> bool {
         let now = self.shared.now();
         if !owned.account.is_idle() || !self.inbox.is_empty() || !owned.waiting.is_empty() {
@@ -280,7 +303,11 @@ impl Worker {
             return false;
         }
         owned.idle_since = Some(now);
-        let left = self.shared.store.scan(key::deliveries(self.id), None, 1).await;
-        left.is_ok_and(|rows| rows.is_empty())
+        for left in [key::deliveries(self.id), key::commands(self.id)] {
+            if !self.shared.store.scan(left, None, 1).await.is_ok_and(|rows| rows.is_empty()) {
+                return false;
+            }
+        }
+        true
     }
 }

@@ -40,7 +40,7 @@ impl Worker {
         }
         let patience = Duration::from_millis(self.shared.config.view_age_max_ms);
         let seen = account.view().is_some_and(|(_, at)| now.since(at) <= patience);
-        gauges.degraded = !seen && !account.is_idle();
+        gauges.degraded = (!seen && !account.is_idle()) || account.doubts();
         let balance = account.view().map(|(view, _)| view.balance);
         self.gauge.funded.store(balance.map_or(0, |balance| balance.saturating_to()), Ordering::Relaxed);
         self.shared.stats.set(self.id, Some(gauges));

@@ -49,9 +49,10 @@ impl Worker {
                 tracing::error!(account = %self.id, name, "Sender: a command is damaged");
                 continue;
             };
-            // A command that cannot be obeyed is answered by nothing; it is gone all the same.
+            // A command that cannot be obeyed is answered by nothing. One that may be obeyed later is still there then.
             if let Err(why) = owned.account.handle_command(&command, now) {
-                tracing::info!(account = %self.id, command = %command.id, %why, "Sender: command not obeyed");
+                owned.sweep_at = owned.sweep_at.min(now + Duration::from_millis(self.shared.config.sweep_ms));
+                tracing::debug!(account = %self.id, command = %command.id, %why, "Sender: command not obeyed");
             }
         }
         Ok(())

@@ -19,6 +19,7 @@ mod inbox;
 mod own;
 
 use crate::{
+    duty::Duty,
     model::{Account, AccountId, Request},
     shared::Shared,
     target::Target,
@@ -108,6 +109,8 @@ struct Worker {
     news: Option<watch::Receiver<u64>>,
     endpoints: watch::Receiver<Arc<Vec<crate::endpoint::Endpoint>>>,
     stopping: watch::Receiver<bool>,
+    /// How often in a row the account could not be taken, or was lost before anything was written.
+    failures: u32,
 }
 
 /// An account that is ours, and what was asked for it.
@@ -141,9 +144,38 @@ pub(crate) fn start(shared: &Arc<Shared>, id: AccountId, target: Arc<dyn Target>
         gauge: gauge.clone(),
         endpoints: shared.registry.watch_endpoints(),
         stopping: shared.stopping.subscribe(),
+        failures: 0,
     };
-    shared.spawn(worker.run());
+    let guard = Guard { shared: shared.clone(), id, gauge: gauge.clone() };
+    shared.spawn(async move {
+        let _guard = guard;
+        worker.run().await;
+    });
     Handle { inbox, gauge }
+}
+
+/// Lets a worker that panicked be followed by another: without it, words would be left with one that is gone for ever.
+struct Guard {
+    shared: Arc<Shared>,
+    id: AccountId,
+    gauge: Arc<Gauge>,
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let mut workers = self.shared.workers();
+        let is_own = workers.get(&self.id).is_some_and(|handle| Arc::ptr_eq(&handle.gauge, &self.gauge));
+        if !is_own {
+            return;
+        }
+        workers.remove(&self.id);
+        drop(workers);
+        self.shared.stats.set(self.id, None);
+        self.shared.charge(Duty::Lost(self.id));
+        if std::thread::panicking() {
+            tracing::error!(account = %self.id, "Sender: a worker panicked; another will take the account");
+        }
+    }
 }
 
 /// Why a worker stops driving an account.
@@ -151,6 +183,8 @@ pub(crate) fn start(shared: &Arc<Shared>, id: AccountId, target: Arc<dyn Target>
 enum Ending {
     /// It is not ours any more, or might not be.
     Lost,
+    /// It needs a key that is not here.
+    Elsewhere,
     /// There is nothing to do.
     Idle,
     /// The sender stops.
@@ -160,12 +194,23 @@ enum Ending {
 impl Worker {
     async fn run(mut self) {
         loop {
-            let Some(mut owned) = self.own().await else { break };
-            let ending = self.drive(&mut owned).await;
-            self.disown(owned, ending).await;
+            let ending = match self.own().await {
+                Ok(mut owned) => {
+                    let ending = self.drive(&mut owned).await;
+                    self.disown(owned, ending).await;
+                    ending
+                }
+                Err(ending) => ending,
+            };
             match ending {
-                Ending::Lost => {}
+                Ending::Lost => self.failures = self.failures.saturating_add(1),
                 Ending::Stopping => break,
+                Ending::Elsewhere => {
+                    self.refuse(&NotOwned { holder: "whoever holds its key".into() });
+                    if self.retire() {
+                        return;
+                    }
+                }
                 Ending::Idle if self.retire() => return,
                 Ending::Idle => {}
             }

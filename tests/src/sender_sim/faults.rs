@@ -52,10 +52,12 @@ pub(super) enum Fault {
     Reset,
     /// An operator pauses the account.
     Pause,
+    /// The signer refuses one transaction, and signs the others.
+    SignerRefuses,
 }
 
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 23] = [
+const KINDS: [(Fault, u64); 24] = [
     (Fault::QuestionLost, 200),
     (Fault::AnswerLost, 300),
     (Fault::Slow, 200),
@@ -79,6 +81,7 @@ const KINDS: [(Fault, u64); 23] = [
     (Fault::Unminable, 100),
     (Fault::Reset, 100),
     (Fault::Pause, 60),
+    (Fault::SignerRefuses, 60),
 ];
 
 /// How often each kind happens in one run.

@@ -47,6 +47,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("bump-from-quote", Bug::Model(Mistake::BumpFromQuote)),
     ("recycle-after-send", Bug::Model(Mistake::RecycleAfterSend)),
     ("send-before-record", Bug::Model(Mistake::SendBeforeRecord)),
+    ("old-copy-is-new", Bug::Model(Mistake::OldCopyIsNew)),
 ];
 
 impl Options {

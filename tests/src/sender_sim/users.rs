@@ -46,6 +46,8 @@ pub(super) struct Users {
     unanswered: Vec<NewRequest>,
     /// Requests whose callers have the answer that they were accepted.
     pub answered: Vec<NewRequest>,
+    /// Requests as they were when they were accepted: whoever read them then may come with them at any time.
+    copies: Vec<Request>,
     loans: Vec<Loan>,
     commands: u64,
     paused: bool,
@@ -58,6 +60,7 @@ impl Users {
             made: 0,
             unanswered: vec![],
             answered: vec![],
+            copies: vec![],
             loans: vec![],
             commands: 0,
             paused: false,
@@ -90,6 +93,7 @@ impl Simulation {
             1 => self.replace_some(),
             2 => self.borrow_nonce(),
             3 => self.repeat_some(),
+            4 => self.cancel_by_an_old_copy(),
             _ => {}
         }
         self.use_loans();
@@ -157,6 +161,7 @@ impl Simulation {
 
     fn answered_well(&mut self, new: NewRequest) {
         self.world.checker.on_accepted(&new.id);
+        self.users.copies.extend(self.stored(&new.id));
         self.users.answered.push(new);
     }
 
@@ -183,6 +188,22 @@ impl Simulation {
         if let Some(new) = self.some_request() {
             self.command(CommandKind::Cancel(new.id));
         }
+    }
+
+    /// Asks an owner, who takes the request in as it was once read: it may have ended long ago.
+    fn cancel_by_an_old_copy(&mut self) {
+        let Some(owner) = self.some_owner() else { return };
+        let count = self.users.copies.len() as u64;
+        if count == 0 {
+            return;
+        }
+        let copy = self.users.copies[self.world.rng.below(count) as usize].clone();
+        let (id, now) = (copy.id.clone(), self.world.now());
+        let Some(account) = &mut self.workers[owner].account else { return };
+        account.admit(copy);
+        // It may be too late, and then nothing has happened.
+        let _refused = account.cancel(&id, now);
+        self.commit(owner);
     }
 
     fn replace_some(&mut self) {

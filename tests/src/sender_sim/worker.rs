@@ -270,6 +270,10 @@ impl Simulation {
         let life = self.workers[owner].life;
         let Some(account) = &mut self.workers[owner].account else { return };
         let epoch = account.epoch();
+        if self.world.strikes(Fault::SignerRefuses) {
+            account.handle_sign_refused(draft.ticket, self.world.now());
+            return;
+        }
         if !self.world.strikes(Fault::SignerFails) {
             account.handle_signed(draft.ticket, signed, self.world.now());
             return;

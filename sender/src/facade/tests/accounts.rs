@@ -61,6 +61,21 @@ async fn a_nonce_is_lent_used_and_given_back() {
 }
 
 #[tokio::test]
+async fn the_same_raw_transaction_twice_at_once_is_one_request() {
+    let mut world = World::new(1).await;
+    world.chain.set(|chain| chain.waits = true);
+    let loan = world.sender.reserve_nonce(world.account(0), 60_000).await.unwrap();
+    let raw =
+        RawTransaction { key: Some("raw".parse().unwrap()), token: loan.token, bytes: signed(1, 0).await };
+    let (one, other) =
+        tokio::join!(world.sender.submit_raw(raw.clone()), world.sender.submit_raw(raw.clone()));
+    let replayed = [one.unwrap().replayed, other.unwrap().replayed];
+    assert_eq!(replayed.iter().filter(|replayed| **replayed).count(), 1);
+    world.chain.set(|chain| chain.waits = false);
+    world.confirmed("raw").await;
+}
+
+#[tokio::test]
 async fn a_loan_that_runs_out_is_filled() {
     let mut world = World::new(1).await;
     let account = world.account(0);

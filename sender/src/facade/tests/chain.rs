@@ -1,7 +1,9 @@
 //! A chain in memory that mines what it can at once, unless it is told to wait, and that can lose its answers.
 
 use crate::{
-    model::{Answer, BlockCheck, Head, Inclusion, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View},
+    model::{
+        Answer, BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View,
+    },
     target::{Asked, Target, TargetError},
 };
 use alloy_consensus::{Transaction as _, TxEnvelope, transaction::SignerRecoverable};
@@ -30,6 +32,12 @@ pub(super) struct State {
     pub gone: bool,
     /// A receiver of whom everything is refused.
     pub refuses: Option<Address>,
+    /// Whether whoever looks at it panics, once.
+    pub panics: bool,
+    /// The first block, if it is told.
+    pub genesis: Option<B256>,
+    /// What the chain takes.
+    pub limits: Limits,
 }
 
 pub(super) struct Chain {
@@ -143,6 +151,9 @@ impl Target for Chain {
     }
 
     fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
+        if std::mem::take(&mut self.state().panics) {
+            return Box::pin(async { panic!("as the test wants it") });
+        }
         ready(self.answer(|state| View {
             latest: head(state.height),
             latest_count: count(state, account),
@@ -207,6 +218,14 @@ impl Target for Chain {
             let found = state.mined.iter().find(|(_, from, mined, ..)| (*from, *mined) == (account, nonce));
             found.map(|found| found.0)
         }))
+    }
+
+    fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {
+        ready(self.answer(|state| state.genesis))
+    }
+
+    fn limits(&self) -> Limits {
+        self.state().limits
     }
 
     fn news(&self) -> Option<watch::Receiver<u64>> {

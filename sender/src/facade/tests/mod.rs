@@ -6,7 +6,7 @@ mod groups;
 mod requests;
 mod shared;
 
-use super::{From, NewGroup, Sender, Settings, Submission, Transaction};
+use super::{Error, From, NewGroup, Sender, Settings, Submission, Transaction};
 use crate::{
     clock::wall_clock,
     keys::LocalKeys,
@@ -45,6 +45,16 @@ impl World {
     }
 
     async fn on(chain: Arc<Chain>, store: Arc<dyn Store>, keys: Arc<dyn Keys>) -> Self {
+        Self::try_on(chain, store, keys, "test").await.unwrap()
+    }
+
+    /// The same under a name; an error if it does not start.
+    async fn try_on(
+        chain: Arc<Chain>,
+        store: Arc<dyn Store>,
+        keys: Arc<dyn Keys>,
+        holder: &str,
+    ) -> Result<Self, Error> {
         let settings = Settings {
             store: store.clone(),
             keys: keys.clone(),
@@ -54,14 +64,15 @@ impl World {
                 sweep_ms: 50,
                 gap_grace_ms: 200,
                 replacement_interval_ms: 50,
+                queue_max: 100,
                 ..Config::default()
             },
-            holder: "test".into(),
+            holder: holder.into(),
             deliveries: None,
         };
-        let sender = Sender::start(settings).await.unwrap();
+        let sender = Sender::start(settings).await?;
         let events = sender.subscribe();
-        Self { sender, chain, store, keys, events }
+        Ok(Self { sender, chain, store, keys, events })
     }
 
     fn account(&self, index: usize) -> AccountId {

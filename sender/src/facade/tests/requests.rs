@@ -4,9 +4,11 @@ use super::{CHAIN, World, receiver, submission};
 use crate::{
     Error,
     facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, StateName, Transaction},
-    model::{AcceptError, AccountId, Failure, Held, OperationError, State},
+    model::{AcceptError, AccountId, Failure, Held, Limits, OperationError, State},
+    worker::Message,
 };
 use alloy_primitives::{Address, B256, U256};
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_request_is_sent_mined_and_confirmed_and_every_step_is_told() {
@@ -102,6 +104,108 @@ async fn answers_that_are_lost_cost_nothing_twice() {
         world.confirmed(&key).await;
         assert_eq!(world.chain.received(receiver(&key)), 1);
     }
+}
+
+#[tokio::test]
+async fn what_the_chain_could_never_take_is_refused_and_costs_no_nonce() {
+    let mut world = World::new(1).await;
+    world.chain.set(|chain| {
+        chain.limits = Limits {
+            tx_bytes_max: Some(32_768),
+            init_code_bytes_max: Some(10_000),
+            gas_max: Some(1_000_000),
+        };
+    });
+    let new = |key: &str| submission(key, From::Account(world.account(0)), 1);
+    let mut large = new("large");
+    large.intent.data = vec![1; 32_768].into();
+    assert_eq!(world.sender.submit(large).await.unwrap_err().kind(), Kind::TooLarge);
+    let mut code = new("code");
+    (code.intent.to, code.intent.data) = (None, vec![1; 10_001].into());
+    assert_eq!(world.sender.submit(code).await.unwrap_err().kind(), Kind::TooLarge);
+    let mut dear = new("dear");
+    dear.intent.gas = Some(1_000_001);
+    let refused = world.sender.submit(dear).await.unwrap_err();
+    assert!(matches!(refused, Error::Accept(AcceptError::Gas(1_000_000))), "{refused}");
+    assert_eq!(refused.kind(), Kind::Unprocessable);
+    let mut fits = new("fits");
+    (fits.intent.data, fits.intent.gas) = (vec![1; 32_000].into(), Some(1_000_000));
+    world.sender.submit(fits).await.unwrap();
+    assert_eq!(world.confirmed("fits").await.request.state.nonce(), Some(0));
+}
+
+#[tokio::test]
+async fn that_an_account_is_paused_is_said_at_once() {
+    let mut world = World::new(1).await;
+    world.sender.pause(world.account(0)).await.unwrap();
+    world.send("a", world.account(0), 1).await;
+    let paused = State::Accepted { held: Some(Held::Paused) };
+    let id = "a".parse().unwrap();
+    let settled = world.sender.settled(&id, super::PATIENCE).await.unwrap();
+    assert_eq!(settled.request.state, paused);
+    assert_eq!(world.sender.list(Filter::default()).await.unwrap().items[0].request.state, paused);
+    world.sender.resume(world.account(0)).await.unwrap();
+    world.confirmed("a").await;
+}
+
+#[tokio::test]
+async fn a_worker_that_panics_is_followed_by_another() {
+    let mut world = World::new(1).await;
+    world.chain.set(|chain| chain.panics = true);
+    world.send("a", world.account(0), 1).await;
+    // Whoever comes next wakes another; whether the first was heard by the one that died does not matter.
+    while world.chain.state().panics {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    world.send("b", world.account(0), 1).await;
+    world.confirmed("b").await;
+    world.confirmed("a").await;
+}
+
+#[tokio::test]
+async fn a_store_belongs_to_one_chain() {
+    let mut world = World::new(1).await;
+    world.sender.shutdown().await;
+    world.chain.set(|chain| chain.genesis = Some(B256::repeat_byte(1)));
+    world = World::on(world.chain.clone(), world.store.clone(), world.keys.clone()).await;
+    world.send("a", world.account(0), 1).await;
+    world.confirmed("a").await;
+    world.sender.shutdown().await;
+    let start = || World::try_on(world.chain.clone(), world.store.clone(), world.keys.clone(), "test");
+    world.chain.set(|chain| chain.genesis = Some(B256::repeat_byte(2)));
+    let refused = start().await.err().unwrap();
+    assert!(matches!(refused, Error::OtherChain { chain_id: CHAIN, .. }), "{refused}");
+    // One that is not there at the start is looked at when it comes back.
+    world.chain.set(|chain| chain.gone = true);
+    let late = start().await.unwrap();
+    late.send("b", late.account(0), 1).await;
+    late.chain.set(|chain| chain.gone = false);
+    let waits = late.sender.settled(&"b".parse().unwrap(), Duration::from_millis(500)).await.unwrap();
+    assert!(matches!(waits.request.state, State::Accepted { .. }));
+    assert_eq!(late.chain.received(receiver("b")), 0);
+    late.sender.shutdown().await;
+    world.chain.set(|chain| chain.genesis = Some(B256::repeat_byte(1)));
+    let mut right = start().await.unwrap();
+    right.confirmed("b").await;
+}
+
+#[tokio::test]
+async fn a_word_that_comes_late_does_not_begin_a_request_again() {
+    let mut world = World::new(1).await;
+    let account = world.account(0);
+    let accepted = world.send("a", account, 1).await.request;
+    let done = world.confirmed("a").await;
+    // To the worker that ended it, and to one that knows nothing of it.
+    for key in ["b", "c"] {
+        world.sender.shared().tell(account, Message::Admit(Box::new(accepted.clone()))).unwrap();
+        world.send(key, account, 1).await;
+        world.confirmed(key).await;
+        assert_eq!(world.sender.get(&"a".parse().unwrap()).await.unwrap(), done);
+        world.sender.shutdown().await;
+        world = World::on(world.chain.clone(), world.store.clone(), world.keys.clone()).await;
+    }
+    assert_eq!(world.chain.received(receiver("a")), 1);
+    assert_eq!(world.story("a").await, ["Accepted", "Submitted", "Mined", "Confirmed"]);
 }
 
 #[tokio::test]

@@ -1,13 +1,15 @@
 //! Two processes over one store: one of them runs the account, the other accepts, orders, and takes over.
 
-use super::{World, receiver};
+use super::{World, receiver, submission};
 use crate::{
     clock::wall_clock,
-    facade::{Done, Error, Kind},
+    facade::{Done, Error, From, Kind},
+    keys::LocalKeys,
     model::{
-        Commit, Fence,
+        Commit, Fence, State,
         commit::{Key, Value},
     },
+    signer::Keys,
     store::{Acquired, Memory, Outcome, Pending, Store},
 };
 use std::{sync::Arc, time::Duration};
@@ -78,4 +80,50 @@ async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
     for key in ["a", "b", "c"] {
         assert_eq!(other.chain.received(receiver(key)), 1);
     }
+}
+
+#[tokio::test]
+async fn who_lacks_the_key_leaves_the_account_to_whoever_has_it() {
+    let first = World::new(1).await;
+    first.sender.shutdown().await;
+    let account = first.account(0);
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let nobodys: Arc<dyn Keys> = Arc::new(LocalKeys::new([], false));
+    let start =
+        |keys: &Arc<dyn Keys>, holder| World::try_on(first.chain.clone(), rows.clone(), keys.clone(), holder);
+    // Without the key one can lend nonces and watch over them.
+    let without = start(&nobodys, "without").await.unwrap();
+    without.sender.reserve_nonce(account, 60_000).await.unwrap();
+    assert_eq!(rows.scan("n/".into(), None, 10).await.unwrap().len(), 1);
+    // A request needs it: the account is given up to whoever has it.
+    let mut with = start(&first.keys, "with").await.unwrap();
+    with.send("a", account, 1).await;
+    with.until("a", |state| matches!(state, State::Submitted { .. })).await;
+    with.sender.shutdown().await;
+    // And is not taken from it although there is much to do.
+    with = start(&first.keys, "with").await.unwrap();
+    with.send("b", account, 1).await;
+    with.until("b", |state| matches!(state, State::Submitted { .. })).await;
+    let refused = without.sender.reserve_nonce(account, 1_000).await.unwrap_err();
+    assert_eq!(refused.kind(), Kind::Unavailable);
+}
+
+#[tokio::test]
+async fn a_queue_that_another_process_runs_is_limited_too() {
+    let first = World::new(1).await;
+    first.sender.shutdown().await;
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let owner = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
+    let other = World::on(first.chain.clone(), rows, first.keys.clone()).await;
+    let account = owner.account(0);
+    owner.sender.pause(account).await.unwrap();
+    let mut accepted = 0;
+    let refused = loop {
+        let new = submission(&format!("q-{accepted}"), From::Account(account), 1);
+        match other.sender.submit(new).await {
+            Ok(_) => accepted += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!((accepted, refused.kind()), (100, Kind::Busy));
 }

@@ -10,7 +10,7 @@ pub enum Action {
     Look,
     /// Would this work, and with how much gas? Answered by `handle_simulation`.
     Simulate(RequestId, Intent),
-    /// Sign this; answered by `handle_signed` or `handle_sign_failed`.
+    /// Sign this; answered by `handle_signed`, `handle_sign_failed` or `handle_sign_refused`.
     Sign(Box<Draft>),
     /// Send these bytes; answered by `handle_sent`.
     Send {

@@ -7,13 +7,16 @@ use super::{
     watch::{Watch, millis},
 };
 use crate::model::{
-    Attempt, AttemptKind, Draft, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write, key,
+    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write,
+    key,
 };
 use alloy_primitives::{B256, U256};
 use types::Time;
 
 /// How long a signer that failed is left alone.
 const SIGNER_REST_MS: u64 = 1_000;
+/// After how long a signer is asked again for what it has refused: somebody may have changed its mind.
+const REFUSAL_REST_MS: u64 = 60_000;
 
 impl Account {
     /// A signature is back.
@@ -34,6 +37,20 @@ impl Account {
                 self.drop_new_drafts();
             }
             self.signer_rests_until = now + millis(SIGNER_REST_MS);
+        }
+    }
+
+    /// A signer will not sign this, and would refuse it again. It may sign everything else: a request is held, and the
+    /// replacement of a nonce, or what was to fill it, has to wait.
+    pub fn handle_sign_refused(&mut self, ticket: Ticket, now: Time) {
+        let Some(waiting) = self.drafts.remove(&ticket) else { return };
+        let again = now + millis(REFUSAL_REST_MS);
+        if let Purpose::New(id) = waiting.draft.purpose {
+            self.drop_new_drafts();
+            self.refusals.insert(id.clone(), again);
+            self.hold(&id, Some(Held::Policy), now);
+        } else {
+            self.watch(waiting.draft.nonce).sign_at = again;
         }
     }
 
@@ -70,7 +87,7 @@ impl Account {
         waits
             && in_time
             && !self.row.paused
-            && (free || nonce == self.row.next)
+            && (free || (nonce == self.row.next && !self.is_behind()))
             && self.fresh_view(now).is_some()
             && self.open_nonces() < self.config.in_flight_limit()
             && earlier.all(|(_, earlier)| self.is_held(earlier))
@@ -79,17 +96,8 @@ impl Account {
     fn bind_new(&mut self, id: &RequestId, draft: &Draft, signed: Signed, now: Time) {
         let nonce = draft.nonce;
         self.simulations.remove(id);
-        self.take_nonce(
-            nonce,
-            Slot {
-                owner: Some(id.clone()),
-                attempts: vec![self.attempt(draft, signed, now)],
-                cancel: None,
-                mined: None,
-                stalled: false,
-            },
-            now,
-        );
+        self.refusals.remove(id);
+        self.take_nonce(nonce, Slot::new(Some(id.clone()), self.attempt(draft, signed, now)), now);
         self.become_state(id, State::Bound { nonce }, now);
     }
 
@@ -146,9 +154,7 @@ impl Account {
             _ => false,
         };
         if open && nonce >= self.count() {
-            let slot =
-                Slot { owner: None, attempts: vec![attempt], cancel: None, mined: None, stalled: false };
-            self.take_nonce(nonce, slot, now);
+            self.take_nonce(nonce, Slot::new(None, attempt), now);
         }
     }
 
@@ -163,11 +169,12 @@ impl Account {
         let cancels = attempt.kind == AttemptKind::Noop && last.kind == AttemptKind::Payload;
         let (hash, owner) = (attempt.hash, slot.owner.clone());
         slot.attempts.push(attempt);
+        slot.wish = None;
         self.touch_place(nonce);
         self.index(hash, owner.as_ref());
         let watch = self.watch(nonce);
         (watch.send_at, watch.sending, watch.failures) = (now, None, 0);
-        (watch.underpriced, watch.replace, watch.missing) = (false, None, false);
+        (watch.underpriced, watch.missing) = (false, false);
         if let (true, Some(owner)) = (cancels, owner) {
             self.become_state(&owner, State::Cancelling { nonce }, now);
         }

@@ -56,13 +56,14 @@ impl Account {
         bound.chain(drafts).fold(U256::ZERO, U256::saturating_add)
     }
 
-    /// The nonce to use next: a free one, or a new one. `None` if there are too many free ones that cannot be used.
+    /// The nonce to use next: a free one, or a new one. `None` if there are too many free ones that cannot be used, or the
+    /// book is behind the chain.
     pub(super) fn next_nonce(&self) -> Option<Nonce> {
         let drafted = |nonce: &Nonce| self.drafts.values().any(|waiting| waiting.draft.nonce == *nonce);
         if let Some(nonce) = self.free().find(|nonce| !drafted(nonce)) {
             return Some(nonce);
         }
-        if self.free().count() > self.config.free_max {
+        if self.free().count() > self.config.free_max || self.is_behind() {
             return None;
         }
         let new = |waiting: &&Waiting| waiting.is_new() && waiting.draft.nonce >= self.row.next;
@@ -81,13 +82,33 @@ impl Account {
             self.row.final_count = view.finalized_count;
             self.touch_row();
         }
-        for nonce in self.row.next..view.latest_count.max(self.row.final_count) {
-            self.put(nonce, Place::Foreign);
-            self.row.next = nonce + 1;
-        }
         self.settle_foreign(view, now);
         self.tidy();
+        self.catch_up(view);
+        self.tidy();
         self.watch_gaps(now);
+    }
+
+    /// Takes in nonces above the book that others have used. Where nothing is open below, those that are final need no
+    /// rows, however many they are. Of the others there are rows, but no more than there may be nonces that are not
+    /// final: what is above has to wait, and until then no nonce is given out.
+    fn catch_up(&mut self, view: &View) {
+        let final_count = self.row.final_count;
+        if self.places.is_empty() && self.row.next < final_count {
+            (self.row.base, self.row.next) = (final_count, final_count);
+            self.touch_row();
+        }
+        let room = self.config.unfinal_max.saturating_sub(self.places.len()) as u64;
+        let end = view.latest_count.max(final_count).min(self.row.next.saturating_add(room));
+        for nonce in self.row.next..end {
+            self.put(nonce, if nonce < final_count { Place::Final } else { Place::Foreign });
+            self.row.next = nonce + 1;
+        }
+    }
+
+    /// Whether the chain has used nonces that the book has no room for.
+    pub(super) fn is_behind(&self) -> bool {
+        self.row.next < self.count()
     }
 
     /// Nonces without attempts of ours follow the chain: used up for good, or, after a while, free again.

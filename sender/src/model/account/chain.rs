@@ -15,13 +15,20 @@ impl Account {
         if view.finalized_count > view.latest_count || view.finalized_number > view.latest.number {
             return;
         }
+        if !self.is_doubtful(&view, now) {
+            self.take_view(view, now);
+            self.reconcile(&view, now);
+            self.watch_counts(&view, now);
+        }
+    }
+
+    pub(super) fn take_view(&mut self, view: View, now: Time) {
         if view.latest_count > self.row.count {
             self.row.count = view.latest_count;
             self.row.moved_at = now;
             self.touch_row();
         }
         self.view = Some((view, now));
-        self.reconcile(&view, now);
     }
 
     /// Somebody could not look at the chain.
@@ -78,6 +85,10 @@ impl Account {
             self.places.iter().filter_map(|(nonce, place)| Some((*nonce, place.slot()?.mined.clone()?)));
         let there: Vec<_> = mined.filter(|(_, mined)| mined.block().number == check.number).collect();
         for (nonce, mined) in there {
+            if self.has_much_to_write() {
+                // The block is asked after again.
+                break;
+            }
             if mined.block().hash != hash {
                 self.unmine(nonce, now);
             } else if check.finalized_number >= check.number {

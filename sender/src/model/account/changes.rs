@@ -3,7 +3,7 @@
 use super::Account;
 use crate::model::{
     Authority, Commit, Event, EventKind, Fence, Nonce, Precondition, Request, RequestId, State, Subject,
-    Write, accept::event_rows, key,
+    Write, accept::event_rows, commit::COMMIT_ROWS_MAX, key,
 };
 use alloy_primitives::B256;
 use std::collections::BTreeSet;
@@ -65,6 +65,16 @@ impl Account {
         !self.changes.is_empty()
     }
 
+    /// Whether so much waits to be committed that it should be, before more is taken in. A commit has a limit, and what is
+    /// above it could never be written.
+    pub fn has_much_to_write(&self) -> bool {
+        let changes = &self.changes;
+        let told = changes.events.len() * (1 + self.config.endpoints.len());
+        // A request has itself, two lists and a condition.
+        let rows = changes.places.len() + 4 * changes.requests.len() + told + changes.writes.len();
+        rows + changes.preconditions.len() >= COMMIT_ROWS_MAX / 4
+    }
+
     /// The commit that makes everything durable that changed; nothing if nothing did.
     ///
     /// When the store has done it, say [`Account::committed`]. If it has not, or nobody knows, drop the account.
@@ -94,10 +104,16 @@ impl Account {
         }
         for id in changes.requests {
             if let Some(request) = self.requests.get(&id) {
+                if self.unwritten.remove(&id) {
+                    let live = key::live(request.account, request.accepted_at, &id);
+                    preconditions.push(Precondition::Is(live, vec![]));
+                }
                 writes.extend(request_rows(request)?);
                 if request.state.is_terminal() {
+                    self.ended.insert(request.accepted_at, id.clone());
                     self.requests.remove(&id);
                     self.simulations.remove(&id);
+                    self.refusals.remove(&id);
                 }
             }
         }

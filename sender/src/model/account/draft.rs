@@ -8,7 +8,7 @@ use crate::model::{
     AttemptKind, Draft, EventKind, Failure, Fees, Held, Intent, Nonce, Place, Purpose, Quote, RequestId,
     Signed, Simulation, State, View,
 };
-use alloy_primitives::U256;
+use alloy_primitives::{Bytes, U256};
 use types::Time;
 
 /// Failures of a simulation after which a request is held, so that others go on.
@@ -95,7 +95,8 @@ impl Account {
         for nonce in nonces {
             // A first attempt that waits for its signature may lose its nonce to the noop; it gets another.
             let filling = |waiting: &Waiting| waiting.draft.nonce == nonce && !waiting.is_new();
-            if self.drafts.values().any(filling) || actions.len() >= self.config.actions_max {
+            let refused = self.watches.get(&nonce).is_some_and(|watch| watch.sign_at > now);
+            if self.drafts.values().any(filling) || refused || actions.len() >= self.config.actions_max {
                 continue;
             }
             let gas = self.config.noop_gas;
@@ -160,14 +161,29 @@ impl Account {
                 }
             }
         }
+        // Not every request was looked at; those that were held for lack of funds before still are.
+        let lacks_funds = lacks_funds
+            || view.balance < self.threshold(&view)
+            || (self.row.funds_told && self.holds_for_funds());
         self.report_funds(lacks_funds, &view, now);
+    }
+
+    /// Below this balance the account runs dry: what is promised, and one plain transaction more at today's price.
+    pub(super) fn threshold(&self, view: &View) -> U256 {
+        let fees = Fees::from_quote(&view.quote, self.config.fee_cap);
+        self.reserved().saturating_add(fees.cost(self.config.noop_gas, U256::ZERO))
+    }
+
+    fn holds_for_funds(&self) -> bool {
+        let held = State::Accepted { held: Some(Held::Funds) };
+        self.queue.iter().any(|(_, id)| self.state_of(id) == Some(&held))
     }
 
     fn has_room(&self) -> bool {
         self.in_flight() < self.config.in_flight_limit() && self.places.len() < self.config.unfinal_max
     }
 
-    fn hold(&mut self, id: &RequestId, held: Option<Held>, now: Time) {
+    pub(super) fn hold(&mut self, id: &RequestId, held: Option<Held>, now: Time) {
         self.become_state(id, State::Accepted { held }, now);
     }
 
@@ -194,6 +210,9 @@ impl Account {
     /// Whether a request can be bound now, and as what.
     fn readiness(&self, id: &RequestId, view: &View, now: Time) -> Readiness {
         let Some(request) = self.requests.get(id) else { return Readiness::Hold(Held::Policy) };
+        if self.refusals.get(id).is_some_and(|again| *again > now) {
+            return Readiness::Hold(Held::Policy);
+        }
         let cap = self.cap(&request.intent);
         if cap < view.quote.base_fee_per_gas {
             return Readiness::Hold(Held::FeeTooHigh);
@@ -241,20 +260,29 @@ impl Account {
             Simulation::Gas(gas) => {
                 let margin = gas / 100 * u64::from(self.config.gas_margin_percent);
                 let wanted = self.requests.get(id).and_then(|request| request.intent.gas);
-                let gas = wanted.unwrap_or(gas.saturating_add(margin));
+                let most = self.config.limits.gas_max.unwrap_or(u64::MAX);
+                if wanted.is_none() && gas > most {
+                    let reason = format!("it needs {gas} gas, and a transaction has at most {most}");
+                    self.fail_simulated(id, reason, Bytes::new(), now);
+                    return;
+                }
+                let gas = wanted.unwrap_or(gas.saturating_add(margin).min(most));
                 self.simulations.insert(id.clone(), Simulated::Gas { gas, at: now });
             }
             Simulation::Error => {
                 let retry_at = now + self.pause(errors + 1);
                 self.simulations.insert(id.clone(), Simulated::Failed { retry_at, errors: errors + 1 });
             }
-            Simulation::Reverted { reason, data } => {
-                self.simulations.remove(id);
-                if matches!(self.state_of(id), Some(State::Accepted { .. })) {
-                    self.become_state(id, State::Failed(Failure::Simulation { reason, data }), now);
-                    self.tell(id, EventKind::Failed, now);
-                }
-            }
+            Simulation::Reverted { reason, data } => self.fail_simulated(id, reason, data, now),
+        }
+    }
+
+    /// Ends a request that could not work, before it costs a nonce.
+    fn fail_simulated(&mut self, id: &RequestId, reason: String, data: Bytes, now: Time) {
+        self.simulations.remove(id);
+        if matches!(self.state_of(id), Some(State::Accepted { .. })) {
+            self.become_state(id, State::Failed(Failure::Simulation { reason, data }), now);
+            self.tell(id, EventKind::Failed, now);
         }
     }
 }

@@ -30,7 +30,8 @@ pub struct NonceHealth {
 pub struct Health {
     /// The balance, if it was seen, in wei.
     pub balance: Option<U256>,
-    /// What is promised and not paid, in wei: below it the account runs dry.
+    /// What is promised and not paid and, if the chain was seen, one plain transaction more, in wei: below it the account
+    /// runs dry.
     pub balance_threshold: U256,
     /// When the balance was seen, in milliseconds.
     pub balance_fetched_at: Option<u64>,
@@ -71,7 +72,10 @@ impl Account {
         let head = self.places.get(&self.count()).and_then(Place::slot);
         Health {
             balance: self.view.as_ref().map(|(view, _)| view.balance),
-            balance_threshold: self.reserved(),
+            balance_threshold: match &self.view {
+                Some((view, _)) => self.threshold(view),
+                None => self.reserved(),
+            },
             balance_fetched_at: self.view.as_ref().map(|(_, at)| at.as_millis()),
             last_confirmation_at: self.row.confirmed_at.map(Time::as_millis),
             last_nonce_movement_at: self.row.moved_at.as_millis(),

@@ -1,6 +1,6 @@
 //! Beginning: what the store has becomes what is in memory.
 
-use super::{Account, Row, changes::Changes, watch::Watch};
+use super::{Account, Row, changes::Changes, ended::Ended, watch::Watch};
 use crate::model::{AccountId, Config, Nonce, Place, Request, State};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,14 +58,19 @@ impl Account {
             places,
             requests,
             queue,
+            unwritten: BTreeSet::new(),
+            ended: Ended::default(),
             changes: Changes::default(),
             view: None,
+            doubted: None,
+            fell_since: None,
             look_at: Time::ZERO,
             watches,
             drafts: BTreeMap::new(),
             tickets: 0,
             signer_rests_until: Time::ZERO,
             simulations: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             expiry_at: Time::ZERO,
             checks_asked: BTreeMap::new(),
         };

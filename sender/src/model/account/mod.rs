@@ -10,9 +10,12 @@ mod bind;
 mod book;
 mod chain;
 mod changes;
+mod doubt;
 mod draft;
+mod ended;
 mod health;
 mod load;
+mod obey;
 mod operate;
 mod poll;
 mod raw;
@@ -24,6 +27,7 @@ mod watch;
 use super::{AccountId, Config, Nonce, Place, Request, RequestId, State, Ticket, View, quantity};
 use changes::Changes;
 use draft::Waiting;
+use ended::Ended;
 use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -72,6 +76,14 @@ struct Row {
     /// Whether it was reported that there are too many free nonces, or too little money.
     gap_told: bool,
     funds_told: bool,
+    /// Whether it was reported that the chain's counts cannot be believed.
+    #[serde(default)]
+    doubt_told: bool,
+}
+
+/// Whether an account's row says that it is paused. For those who do not own it.
+pub fn is_paused(row: &[u8]) -> Result<bool, serde_json::Error> {
+    serde_json::from_slice::<Row>(row).map(|row| row.paused)
 }
 
 /// One account in memory. See the [module](self).
@@ -87,10 +99,17 @@ pub struct Account {
     requests: BTreeMap<RequestId, Request>,
     /// Requests without a nonce, in the order of acceptance.
     queue: BTreeSet<(Time, RequestId)>,
+    /// Requests that were taken in since the account was loaded and have not been written by this owner.
+    unwritten: BTreeSet<RequestId>,
+    ended: Ended,
     changes: Changes,
 
     // What follows is not durable: it is asked again after a restart.
     view: Option<(View, Time)>,
+    /// A look that was not believed.
+    doubted: Option<(View, Time)>,
+    /// Since when the chain's count is below what was final.
+    fell_since: Option<Time>,
     /// When to look at the chain (again).
     look_at: Time,
     watches: BTreeMap<Nonce, Watch>,
@@ -99,6 +118,8 @@ pub struct Account {
     /// Until when nothing is signed, after a signer has failed.
     signer_rests_until: Time,
     simulations: BTreeMap<RequestId, Simulated>,
+    /// Requests that the signer has refused, and when it is asked again.
+    refusals: BTreeMap<RequestId, Time>,
     /// No request that waits expires before.
     expiry_at: Time,
     checks_asked: BTreeMap<u64, Time>,
@@ -146,13 +167,26 @@ impl Account {
     }
 
     /// Takes in a request that was accepted, by whomever. One that is known or has ended changes nothing.
+    ///
+    /// All that was live when the account was loaded is in memory, and nobody else moves a request meanwhile. So one that
+    /// is not known was accepted since, or has ended and this is an old copy. Which of the two it is, the store says: its
+    /// first write demands that its row in the list of live requests is there.
     pub fn admit(&mut self, request: Request) {
-        if request.account != self.id || self.requests.contains_key(&request.id) {
+        let known = self.requests.contains_key(&request.id);
+        let ended = self.ended.contains(request.accepted_at, &request.id);
+        #[cfg(feature = "bugs")]
+        let ended = ended && !self.makes(super::Mistake::OldCopyIsNew);
+        if request.account != self.id || known || ended {
             return;
         }
         if matches!(request.state, State::Accepted { .. }) {
             self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert((request.accepted_at, request.id.clone()));
+            self.unwritten.insert(request.id.clone());
+            #[cfg(feature = "bugs")]
+            if self.makes(super::Mistake::OldCopyIsNew) {
+                self.unwritten.clear();
+            }
             self.requests.insert(request.id.clone(), request);
         }
     }
@@ -168,6 +202,11 @@ impl Account {
     pub fn is_idle(&self) -> bool {
         let quiet = |place: &Place| matches!(place, Place::Final | Place::Foreign);
         self.requests.is_empty() && !self.has_changes() && self.places.values().all(quiet)
+    }
+
+    /// Whether something waits for a signature that we cannot make.
+    pub fn lacks_key(&self) -> bool {
+        !self.config.holds_key && self.requests.values().any(|request| !request.raw)
     }
 
     fn is_held(&self, id: &RequestId) -> bool {

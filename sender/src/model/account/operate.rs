@@ -1,9 +1,7 @@
 //! What an operator or a caller may ask of an account.
 
 use super::{Account, RESETS_KEPT, watch::millis};
-use crate::model::{
-    CancelReason, Command, CommandKind, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State, Write,
-};
+use crate::model::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
 use types::Time;
 
 /// The answer to a cancellation.
@@ -29,6 +27,18 @@ pub enum OperationError {
     /// The fees are above the cap, or below what a replacement needs.
     #[error("these fees cannot replace the last attempt under the fee cap")]
     Fees,
+    /// As many replacements were made as may be.
+    #[error("the transaction has been replaced {0} times, which is the most there can be")]
+    Replaced(usize),
+    /// The target has it in a block that is being built.
+    #[error("the transaction is in a block that is being built, and cannot be replaced; try again")]
+    Bundled,
+    /// The account cannot pay for it.
+    #[error("the account cannot pay for it")]
+    Funds,
+    /// Only whoever holds the key can do it.
+    #[error("the account's key is not held here: only its signer can replace nonce {0}")]
+    NoKey(Nonce),
     /// The chain has not been looked at for too long.
     #[error("the chain has not been seen lately; try again")]
     NoView,
@@ -53,7 +63,8 @@ impl OperationError {
     pub fn should_retry(&self) -> bool {
         match self {
             Self::TooSoon(_) | Self::NoView | Self::Paused | Self::Full | Self::NonceConflict { .. } => true,
-            Self::NotInFlight | Self::Fees => false,
+            Self::Bundled | Self::Funds => true,
+            Self::NotInFlight | Self::Fees | Self::Replaced(_) | Self::NoKey(_) => false,
         }
     }
 }
@@ -65,7 +76,7 @@ impl Account {
         match state {
             State::Accepted { .. } => self.end_cancelled(id, now),
             State::Bound { nonce } | State::Submitted { nonce } => {
-                return Ok(self.cancel_bound(id, nonce, now));
+                return self.cancel_bound(id, nonce, now);
             }
             State::Cancelling { .. } => return Ok(CancelAnswer::Cancelling),
             _ => return Ok(CancelAnswer::TooLate),
@@ -78,15 +89,23 @@ impl Account {
         self.tell(id, EventKind::Cancelled, now);
     }
 
-    fn cancel_bound(&mut self, id: &RequestId, nonce: Nonce, now: Time) -> CancelAnswer {
+    fn cancel_bound(
+        &mut self,
+        id: &RequestId,
+        nonce: Nonce,
+        now: Time,
+    ) -> Result<CancelAnswer, OperationError> {
         let sent = self.watches.get(&nonce).is_none_or(|watch| watch.sent);
         #[cfg(feature = "bugs")]
         let sent = sent && !self.makes(crate::model::Mistake::RecycleAfterSend);
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return CancelAnswer::TooLate };
+        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return Ok(CancelAnswer::TooLate) };
+        if sent && !self.config.holds_key {
+            return Err(OperationError::NoKey(nonce));
+        }
         if sent {
             slot.cancel = Some(CancelReason::Asked);
             self.touch_place(nonce);
-            return CancelAnswer::Cancelling;
+            return Ok(CancelAnswer::Cancelling);
         }
         let slot = slot.clone();
         self.remember(id, nonce, &slot, None);
@@ -94,10 +113,11 @@ impl Account {
         self.tidy();
         self.watch_gaps(now);
         self.end_cancelled(id, now);
-        CancelAnswer::Cancelled
+        Ok(CancelAnswer::Cancelled)
     }
 
-    /// Asks for a dearer attempt now, at these fees at least if there are any; the rules of a bump hold.
+    /// Asks for a dearer attempt now, at these fees at least if there are any; the rules of a bump hold. The wish is part of
+    /// the nonce's row until an attempt has fulfilled it.
     pub fn replace(&mut self, id: &RequestId, fees: Option<Fees>, now: Time) -> Result<(), OperationError> {
         let request =
             self.requests.get(id).filter(|request| !request.raw).ok_or(OperationError::NotInFlight)?;
@@ -112,12 +132,27 @@ impl Account {
         if now.since(last.bound_at) < millis(interval) {
             return Err(OperationError::TooSoon(interval));
         }
+        if slot.attempts.len() > self.config.bumps_max {
+            return Err(OperationError::Replaced(self.config.bumps_max));
+        }
+        if self.watches.get(&nonce).is_some_and(|watch| watch.bundled) {
+            return Err(OperationError::Bundled);
+        }
         let wanted = fees.unwrap_or_default();
         let fits = last.fees.bumped(self.config.bump_percent, &wanted, cap).is_some();
         if !fits || wanted.max_fee_per_gas > cap {
             return Err(OperationError::Fees);
         }
-        self.watch(nonce).replace = Some(wanted);
+        if let Some((view, _)) = &self.view
+            && let Some(fees) = self.dearer(last, &request.intent, AttemptKind::Payload, Some(wanted), view)
+            && !self.can_replace(slot, fees.cost(last.gas, request.intent.value), view)
+        {
+            return Err(OperationError::Funds);
+        }
+        if let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) {
+            slot.wish = Some(wanted);
+            self.touch_place(nonce);
+        }
         Ok(())
     }
 
@@ -165,8 +200,9 @@ impl Account {
     }
 
     /// Brings the book in line with the chain, at an operator's word: foreign transactions that the chain does not show
-    /// are forgotten at once. What is in flight or on loan keeps its nonce.
+    /// are forgotten at once, and a count that was doubted is believed. What is in flight or on loan keeps its nonce.
     pub fn reset(&mut self, now: Time) -> Result<(), OperationError> {
+        self.believe(now);
         let view = self.fresh_view(now).ok_or(OperationError::NoView)?;
         self.drop_new_drafts();
         #[cfg(feature = "bugs")]
@@ -200,27 +236,6 @@ impl Account {
             if let Some(owner) = owner {
                 self.become_state(&owner, State::Accepted { held: None }, now);
             }
-        }
-    }
-
-    /// Obeys a command that somebody left, and deletes it in the same commit.
-    pub fn handle_command(&mut self, command: &Command, now: Time) -> Result<(), OperationError> {
-        if command.account != self.id {
-            return Err(OperationError::NotInFlight);
-        }
-        self.changes.write(Write::Delete(command.key()));
-        match &command.kind {
-            CommandKind::Cancel(id) => self.cancel(id, now).map(|_| ()),
-            CommandKind::Replace(id, fees) => self.replace(id, *fees, now),
-            CommandKind::Pause => {
-                self.pause_sending(true);
-                Ok(())
-            }
-            CommandKind::Resume => {
-                self.pause_sending(false);
-                Ok(())
-            }
-            CommandKind::Reset => self.reset(now),
         }
     }
 }

@@ -53,6 +53,11 @@ impl Account {
             self.queue.iter().filter_map(|(_, id)| Some((end(id)?, id.clone()))).collect();
         self.expiry_at = ends.iter().map(|(at, _)| *at).filter(|at| *at > now).min().unwrap_or(Time::MAX);
         for (_, id) in ends.into_iter().filter(|(at, _)| *at <= now) {
+            if self.has_much_to_write() {
+                // The others follow in the next pass.
+                self.expiry_at = now;
+                break;
+            }
             self.become_state(&id, State::Expired, now);
             self.tell(&id, EventKind::Expired, now);
         }
@@ -76,6 +81,13 @@ impl Account {
         }
     }
 
+    /// A nonce that should get a noop, which only its signer could make, needs somebody to act.
+    pub(super) fn report_helplessness(&mut self, nonce: Nonce, now: Time) {
+        if !self.config.holds_key {
+            self.tell_account(EventKind::ActionRequired, serde_json::json!({ "nonce": nonce }), now);
+        }
+    }
+
     fn cancel_late_ones(&mut self, now: Time) {
         let Some(limit) = self.config.cancel_after_ms else { return };
         let late = |slot: &Slot| {
@@ -91,6 +103,7 @@ impl Account {
             if let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) {
                 slot.cancel = Some(CancelReason::TooLate);
                 self.touch_place(nonce);
+                self.report_helplessness(nonce, now);
             }
         }
     }

@@ -74,8 +74,7 @@ impl Account {
         self.requests.insert(id.clone(), request);
         self.tell(&id, EventKind::Accepted, now);
         let owner = Some(id.clone());
-        let slot = Slot { owner, attempts: vec![attempt], cancel: None, mined: None, stalled: false };
-        self.take_nonce(raw.nonce, slot, now);
+        self.take_nonce(raw.nonce, Slot::new(owner, attempt), now);
         self.become_state(&id, State::Bound { nonce: raw.nonce }, now);
         Ok(())
     }

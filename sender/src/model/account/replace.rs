@@ -26,7 +26,8 @@ impl Account {
     fn replacement(&self, nonce: Nonce, view: &View, now: Time) -> Option<Plan> {
         let slot = self.places.get(&nonce).and_then(Place::slot).filter(|slot| slot.mined.is_none())?;
         let last = slot.last().filter(|last| self.changes.is_durable(last.hash))?;
-        if now.since(last.bound_at) < millis(self.config.replacement_interval_ms) {
+        let refused = self.watches.get(&nonce).is_some_and(|watch| watch.sign_at > now);
+        if refused || now.since(last.bound_at) < millis(self.config.replacement_interval_ms) {
             return None;
         }
         let cancels = slot.cancel.is_some() && !slot.has_noop();
@@ -35,9 +36,8 @@ impl Account {
         }
         let kind = if cancels { AttemptKind::Noop } else { last.kind };
         let (intent, gas) = self.to_sign(slot, last, kind)?;
-        let fees = self.dearer(nonce, last, &intent, kind, view)?;
-        let more = fees.cost(gas, intent.value).saturating_sub(slot.cost());
-        if self.reserved().saturating_add(more) > view.balance {
+        let fees = self.dearer(last, &intent, kind, slot.wish, view)?;
+        if !self.can_replace(slot, fees.cost(gas, intent.value), view) {
             return None;
         }
         let attempts = slot.attempts.len();
@@ -61,7 +61,7 @@ impl Account {
         if watch.bundled || slot.attempts.len() > self.config.bumps_max {
             return false;
         }
-        if watch.replace.is_some() {
+        if slot.wish.is_some() {
             return true;
         }
         // While nothing is sealed, a higher price helps nobody.
@@ -78,12 +78,12 @@ impl Account {
     }
 
     /// The price of a replacement, if the cap leaves room for one.
-    fn dearer(
+    pub(super) fn dearer(
         &self,
-        nonce: Nonce,
         last: &Attempt,
         intent: &Intent,
         kind: AttemptKind,
+        wish: Option<Fees>,
         view: &View,
     ) -> Option<Fees> {
         let cap = match kind {
@@ -95,13 +95,19 @@ impl Account {
         if self.makes(crate::model::Mistake::BumpFromQuote) {
             return Fees::default().bumped(self.config.bump_percent, &market, cap);
         }
-        if let Some(wanted) = self.watches.get(&nonce).and_then(|watch| watch.replace) {
+        if let Some(wanted) = wish {
             market.max_fee_per_gas = market.max_fee_per_gas.max(wanted.max_fee_per_gas);
             market.max_priority_fee_per_gas =
                 market.max_priority_fee_per_gas.max(wanted.max_priority_fee_per_gas);
         }
         let fees = last.fees.bumped(self.config.bump_percent, &market, cap)?;
         Some(if intent.legacy { fees.into_legacy() } else { fees })
+    }
+
+    /// Whether an attempt of this cost can be paid for besides all else that is promised.
+    pub(super) fn can_replace(&self, slot: &Slot, cost: U256, view: &View) -> bool {
+        let more = cost.saturating_sub(slot.cost());
+        self.reserved().saturating_add(more) <= view.balance
     }
 
     /// Whether all that is promised can be paid, by the newest look at the chain.

@@ -86,6 +86,7 @@ impl Account {
         if payload && hopeless && slot.owner.is_some() && slot.cancel.is_none() {
             slot.cancel = Some(CancelReason::Rejected(why.to_owned()));
             self.touch_place(nonce);
+            self.report_helplessness(nonce, now);
         }
     }
 

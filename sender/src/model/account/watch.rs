@@ -19,8 +19,6 @@ pub(super) struct Watch {
     pub underpriced: bool,
     /// Whether the target has it in a block that is being built.
     pub bundled: bool,
-    /// Whether somebody wants it dearer now.
-    pub replace: Option<crate::model::Fees>,
     /// When to ask for receipts (again).
     pub receipts_at: Time,
     /// Whether a node has said that the nonce is used up, whatever the count says.
@@ -29,6 +27,8 @@ pub(super) struct Watch {
     pub missing: bool,
     /// When to ask who used the nonce (again).
     pub identify_at: Time,
+    /// Not to be signed for again before: the signer has refused.
+    pub sign_at: Time,
     /// Since when a foreign transaction is not seen any more.
     pub gone_since: Option<Time>,
 }

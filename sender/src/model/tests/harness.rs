@@ -2,7 +2,8 @@
 
 use crate::model::{
     Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
-    Nonce, Quote, RequestId, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
+    Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject,
+    View, Write, accept, key,
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};
@@ -58,12 +59,24 @@ impl Owner {
     }
 
     pub(super) fn commit(&mut self) {
-        if let Some(commit) = self.account.take_commit().unwrap() {
-            commit.check().unwrap();
-            self.store(commit);
-            self.account.committed();
-            self.account.check().unwrap();
+        assert!(self.try_commit(), "nobody else writes");
+    }
+
+    /// Makes durable what changed; false if the store refuses it.
+    pub(super) fn try_commit(&mut self) -> bool {
+        let Some(commit) = self.account.take_commit().unwrap() else { return true };
+        commit.check().unwrap();
+        let holds = |precondition: &Precondition| match precondition {
+            Precondition::Absent(key) => !self.rows.contains_key(key),
+            Precondition::Is(key, value) => self.rows.get(key) == Some(value),
+        };
+        if !commit.preconditions.iter().all(holds) {
+            return false;
         }
+        self.store(commit);
+        self.account.committed();
+        self.account.check().unwrap();
+        true
     }
 
     pub(super) fn accept(&mut self, name: &str) {
@@ -71,15 +84,30 @@ impl Owner {
     }
 
     pub(super) fn accept_intent(&mut self, name: &str, intent: Intent) {
+        self.accept_new(name, intent, None);
+    }
+
+    /// A request that may not be bound any more after so long.
+    pub(super) fn accept_until(&mut self, name: &str, ms: u64) {
+        let end = self.time() + types::Duration::from_millis(ms);
+        self.accept_new(name, Intent::default(), Some(end));
+    }
+
+    fn accept_new(&mut self, name: &str, intent: Intent, expires_at: Option<Time>) {
         self.now += 1;
         let body = keccak256(name.as_bytes());
-        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at: None };
+        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at };
         let Ok(Decision::New(request, commit)) = accept::decide(new, None, 0, &self.config, self.time())
         else {
             panic!("it is new");
         };
         self.store(commit);
         self.account.admit(*request);
+    }
+
+    /// A request as the store has it.
+    pub(super) fn stored(&self, name: &str) -> Request {
+        serde_json::from_slice(&self.rows[&key::request(&id(name))]).unwrap()
     }
 
     /// Does what the account says until it says nothing more; nodes take what they are sent.
@@ -98,6 +126,38 @@ impl Owner {
             }
             self.commit();
         }
+    }
+
+    /// The same, with a signer that refuses some drafts.
+    pub(super) fn run_refusing(&mut self, refuses: impl Fn(&Draft) -> bool) {
+        for _ in 0..10 {
+            let actions = self.account.poll(self.time());
+            if actions.is_empty() && !self.account.has_changes() {
+                return;
+            }
+            for action in actions {
+                match action {
+                    Action::Sign(draft) if refuses(&draft) => {
+                        self.account.handle_sign_refused(draft.ticket, self.time());
+                    }
+                    other => self.perform(other, &SendClass::Taken),
+                }
+            }
+            self.commit();
+        }
+    }
+
+    /// Does what the account says until the store refuses what it would write.
+    pub(super) fn run_refused(&mut self) {
+        for _ in 0..10 {
+            for action in self.account.poll(self.time()) {
+                self.perform(action, &SendClass::Taken);
+            }
+            if !self.try_commit() {
+                return;
+            }
+        }
+        panic!("nothing was refused");
     }
 
     fn perform(&mut self, action: Action, class: &SendClass) {
@@ -141,13 +201,21 @@ impl Owner {
 
     /// Where a request stands, by what is durable.
     pub(super) fn state(&self, name: &str) -> State {
-        let row = &self.rows[&key::request(&id(name))];
-        serde_json::from_slice::<crate::model::Request>(row).unwrap().state
+        self.stored(name).state
     }
 
     /// What was told about a request.
     pub(super) fn told(&self, name: &str) -> Vec<EventKind> {
-        let prefix = format!("e/{}/", Subject::Request(id(name)));
+        self.told_about(&Subject::Request(id(name)))
+    }
+
+    /// What was told about the account.
+    pub(super) fn told_account(&self) -> Vec<EventKind> {
+        self.told_about(&Subject::Account(account_id()))
+    }
+
+    fn told_about(&self, subject: &Subject) -> Vec<EventKind> {
+        let prefix = format!("e/{subject}/");
         let rows = self.rows.iter().filter(|(key, _)| key.starts_with(&prefix));
         rows.map(|(_, row)| serde_json::from_slice::<Event>(row).unwrap().kind).collect()
     }

@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, id};
 use crate::model::{
-    BlockCheck, CancelAnswer, CommitError, Config, EventKind, Failure, FeeCap, Head, Held, Inclusion, Intent,
-    Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
+    BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
+    Intent, Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -159,6 +159,32 @@ fn a_request_that_was_never_sent_is_cancelled_at_once_and_one_that_was_needs_a_n
 }
 
 #[test]
+fn an_old_copy_never_begins_a_request_again() {
+    let mut owner = Owner::new(Config::default());
+    owner.accept("a");
+    let copy = owner.stored("a");
+    owner.account.cancel(&id("a"), owner.time()).unwrap();
+    owner.commit();
+    // Whoever ended it remembers.
+    owner.account.admit(copy.clone());
+    assert_eq!(owner.account.waiting(), 0);
+    // The next owner does not; the store refuses what it would write.
+    owner.restart();
+    owner.account.admit(copy.clone());
+    owner.run_refused();
+    assert_eq!((owner.state("a"), owner.told("a").len()), (State::Cancelled, 2));
+    owner.restart();
+    owner.account.admit(copy);
+    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelAnswer::Cancelled));
+    assert!(!owner.try_commit());
+    // One that really is new is written.
+    owner.restart();
+    owner.accept("b");
+    owner.run();
+    assert_eq!(owner.state("b"), State::Submitted { nonce: 5 });
+}
+
+#[test]
 fn what_would_be_reverted_fails_without_a_nonce() {
     let mut owner = Owner::new(Config::default());
     owner.accept("a");
@@ -210,6 +236,88 @@ fn who_cannot_be_paid_for_is_held_and_the_others_go_on() {
     owner.run();
     assert_eq!(owner.state("dear"), State::Submitted { nonce: 6 });
     assert_eq!(owner.state("picky"), State::Submitted { nonce: 7 });
+}
+
+#[test]
+fn what_the_signer_refuses_is_held_and_the_others_go_on() {
+    let mut owner = Owner::new(Config::default());
+    let forbidden = |draft: &Draft| draft.intent.value == U256::from(13);
+    owner.accept("a");
+    owner.accept_intent("forbidden", Intent { value: U256::from(13), ..Intent::default() });
+    owner.accept("b");
+    owner.run_refusing(forbidden);
+    assert_eq!(owner.state("forbidden"), State::Accepted { held: Some(Held::Policy) });
+    assert_eq!(owner.state("a"), State::Submitted { nonce: 5 });
+    assert_eq!(owner.state("b"), State::Submitted { nonce: 6 });
+    // The signer is asked again, and if it signs now, well.
+    owner.wait(30_000);
+    owner.run();
+    assert_eq!(owner.state("forbidden"), State::Accepted { held: Some(Held::Policy) });
+    owner.wait(30_000);
+    owner.run();
+    assert_eq!(owner.state("forbidden"), State::Submitted { nonce: 7 });
+}
+
+#[test]
+fn a_replacement_that_the_signer_refuses_delays_no_other() {
+    let mut owner = Owner::new(Config::default());
+    owner.accept("a");
+    owner.accept("b");
+    owner.run();
+    for name in ["a", "b"] {
+        owner.account.cancel(&id(name), owner.time()).unwrap();
+    }
+    owner.wait(10_000);
+    owner.run_refusing(|draft| draft.nonce == 5);
+    assert_eq!(owner.state("a"), State::Submitted { nonce: 5 });
+    assert_eq!(owner.state("b"), State::Cancelling { nonce: 6 });
+    owner.wait(60_000);
+    owner.run();
+    assert_eq!(owner.state("a"), State::Cancelling { nonce: 5 });
+}
+
+#[test]
+fn that_money_is_lacking_is_told_once_however_many_others_there_are() {
+    let mut owner = Owner::new(Config { drafts_max: 2, ..Config::default() });
+    for name in ["a", "b", "c"] {
+        owner.accept(name);
+    }
+    let much = Intent { value: owner.view.balance, ..Intent::default() };
+    owner.accept_intent("dear", much);
+    owner.run();
+    // As many as are looked at in one pass come before it, again and again.
+    for round in 0..3 {
+        owner.now -= 1_000_000;
+        (0..3).for_each(|n| owner.accept(&format!("r{round}-{n}")));
+        owner.now += 1_000_000;
+        owner.wait(1_000);
+        owner.run();
+    }
+    assert_eq!(owner.state("dear"), State::Accepted { held: Some(Held::Funds) });
+    assert_eq!(owner.told_account(), [EventKind::LowBalance]);
+}
+
+#[test]
+fn an_account_without_work_tells_that_it_could_pay_for_none() {
+    let mut owner = Owner::new(Config::default());
+    owner.run();
+    assert_eq!(owner.told_account(), []);
+    // One plain transaction at twice the base fee and the tip.
+    let least = U256::from(2_010 * 21_000);
+    assert_eq!(owner.account.health(owner.time()).balance_threshold, least);
+    for balance in [least - U256::from(1), U256::ZERO] {
+        owner.view.balance = balance;
+        owner.wait(3_000);
+        owner.run();
+        assert_eq!(owner.told_account(), [EventKind::LowBalance]);
+    }
+    owner.view.balance = least;
+    owner.wait(3_000);
+    owner.run();
+    owner.view.balance = U256::ZERO;
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.told_account(), [EventKind::LowBalance, EventKind::LowBalance]);
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! The nonce book: loans, gaps, resets, limits.
 
-use super::harness::{Owner, id};
+use super::harness::{Owner, account_id, id};
 use crate::model::{
-    AttemptKind, Config, EventKind, Fees, Intent, OperationError, Place, RawSubmission, State,
+    AttemptKind, Command, CommandKind, Config, EventKind, Fees, Intent, OperationError, Place, RawSubmission,
+    State,
 };
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::{B256, Bytes, U256};
 use types::Duration;
 
 fn until(owner: &Owner, ms: u64) -> types::Time {
@@ -15,6 +16,20 @@ fn ready(config: Config) -> Owner {
     let mut owner = Owner::new(config);
     owner.run();
     owner
+}
+
+fn raw(nonce: u64, token: &str) -> RawSubmission {
+    RawSubmission {
+        id: id("raw"),
+        body: B256::ZERO,
+        token: token.into(),
+        nonce,
+        intent: Intent::default(),
+        gas: 21_000,
+        fees: Fees { max_fee_per_gas: 2_000, max_priority_fee_per_gas: 1 },
+        hash: B256::repeat_byte(9),
+        bytes: Bytes::from_static(b"signed"),
+    }
 }
 
 #[test]
@@ -77,17 +92,6 @@ fn a_loan_that_runs_out_is_filled_or_reported() {
 fn an_outside_signer_submits_for_its_loan_and_for_no_other_nonce() {
     let mut owner = ready(Config::default());
     owner.account.reserve("x", until(&owner, 60_000), owner.time()).unwrap();
-    let raw = |nonce, token: &str| RawSubmission {
-        id: id("raw"),
-        body: B256::ZERO,
-        token: token.into(),
-        nonce,
-        intent: Intent::default(),
-        gas: 21_000,
-        fees: Fees { max_fee_per_gas: 2_000, max_priority_fee_per_gas: 1 },
-        hash: B256::repeat_byte(9),
-        bytes: Bytes::from_static(b"signed"),
-    };
     let now = owner.time();
     assert!(owner.account.submit_raw(raw(5, "y"), now).is_err());
     assert!(owner.account.submit_raw(raw(6, "x"), now).is_err());
@@ -185,4 +189,152 @@ fn a_paused_account_binds_nothing_new() {
     owner.account.pause_sending(false);
     owner.run();
     assert_eq!(owner.state("a"), State::Submitted { nonce: 5 });
+}
+
+#[test]
+fn a_count_that_rises_far_costs_no_rows_where_nothing_is_open() {
+    let mut owner = ready(Config::default());
+    (owner.view.latest_count, owner.view.finalized_count) = (60_000, 60_000);
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.account.range(), (60_000, 60_000));
+    owner.accept("a");
+    owner.run();
+    assert_eq!(owner.state("a"), State::Submitted { nonce: 60_000 });
+}
+
+#[test]
+fn a_count_that_rises_far_above_an_open_nonce_is_followed_as_far_as_there_is_room() {
+    let mut owner = Owner::new(Config::default());
+    owner.accept("a");
+    owner.run();
+    (owner.view.latest_count, owner.view.finalized_count) = (60_000, 60_000);
+    owner.wait(3_000);
+    owner.run();
+    owner.accept("b");
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.account.range(), (5, 1_005));
+    // No nonce is given out that is used already, nor lent; somebody is told.
+    assert_eq!(owner.state("b"), State::Accepted { held: None });
+    assert_eq!(owner.account.reserve("x", until(&owner, 1_000), owner.time()), Err(OperationError::Full));
+    assert_eq!(owner.told_account(), [EventKind::ActionRequired]);
+    // Once it is known who used the open nonce, all goes on.
+    owner.account.handle_identified(5, Some(B256::repeat_byte(7)), owner.time());
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.account.range().0, 60_000);
+    assert_eq!(owner.state("a"), State::Submitted { nonce: 60_000 });
+    assert_eq!(owner.state("b"), State::Submitted { nonce: 60_001 });
+    assert!(!owner.account.doubts());
+}
+
+#[test]
+fn a_count_that_no_account_can_have_is_not_taken_in_and_a_leap_only_at_an_operators_word() {
+    let mut owner = ready(Config::default());
+    let before = owner.view;
+    for count in [1 << 60, u64::MAX] {
+        (owner.view.latest_count, owner.view.finalized_count) = (count, count);
+        owner.wait(3_000);
+        owner.run();
+        assert_eq!(owner.account.reset(owner.time()), Ok(()), "it resets to what is known");
+        owner.run();
+        assert_eq!(owner.account.range(), (5, 5));
+    }
+    (owner.view.latest_count, owner.view.finalized_count) = (3_000_000, 3_000_000);
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!((owner.account.range(), owner.account.doubts()), ((5, 5), true));
+    assert_eq!(owner.told_account(), [EventKind::ActionRequired]);
+    owner.account.reset(owner.time()).unwrap();
+    owner.run();
+    assert_eq!((owner.account.range(), owner.account.doubts()), ((3_000_000, 3_000_000), false));
+    // A chain whose count stays below what was final is shown, too.
+    (owner.view.latest_count, owner.view.finalized_count) = (before.latest_count, before.finalized_count);
+    for _ in 0..10 {
+        owner.wait(10_000);
+        owner.run();
+    }
+    assert_eq!(owner.told_account().len(), 2);
+    assert!(owner.account.doubts());
+}
+
+#[test]
+fn however_many_requests_expire_at_once_a_commit_holds_them() {
+    let endpoints = (0..32).map(|n| format!("wh-{n}")).collect();
+    let mut owner = ready(Config { endpoints, ..Config::default() });
+    owner.account.pause_sending(true);
+    for n in 0..3_000 {
+        owner.accept_until(&format!("e{n}"), 5_000);
+    }
+    owner.wait(10_000);
+    while owner.account.waiting() > 0 {
+        owner.run();
+    }
+    assert_eq!(owner.state("e2999"), State::Expired);
+}
+
+#[test]
+fn a_wish_for_a_dearer_attempt_outlives_its_owner() {
+    let mut owner = Owner::new(Config { bumps_max: 1, ..Config::default() });
+    owner.accept("a");
+    owner.run();
+    owner.wait(10_000);
+    owner.account.handle_bundled(5, true);
+    assert_eq!(owner.account.replace(&id("a"), None, owner.time()), Err(OperationError::Bundled));
+    owner.account.handle_bundled(5, false);
+    let balance = std::mem::replace(&mut owner.view.balance, U256::from(2_010 * 21_000));
+    owner.account.handle_view(owner.view, owner.time());
+    assert_eq!(owner.account.replace(&id("a"), None, owner.time()), Err(OperationError::Funds));
+    owner.view.balance = balance;
+    owner.account.handle_view(owner.view, owner.time());
+    let wanted = Fees { max_fee_per_gas: 9_000, max_priority_fee_per_gas: 90 };
+    owner.account.replace(&id("a"), Some(wanted), owner.time()).unwrap();
+    owner.commit();
+    owner.restart();
+    owner.run();
+    let slot = owner.account.places()[&5].slot().unwrap().clone();
+    assert_eq!((slot.attempts.len(), slot.attempts[1].fees, slot.wish), (2, wanted, None));
+    owner.wait(10_000);
+    assert_eq!(owner.account.replace(&id("a"), None, owner.time()), Err(OperationError::Replaced(1)));
+}
+
+#[test]
+fn a_command_that_cannot_be_obeyed_yet_is_kept_for_a_while() {
+    let mut owner = Owner::new(Config::default());
+    let command = |name: &str, kind, at| Command { id: id(name), account: account_id(), at, kind };
+    let reset = command("c1", CommandKind::Reset, owner.time());
+    let stranger = command("c2", CommandKind::Cancel(id("nobody")), owner.time());
+    for command in [&reset, &stranger] {
+        owner.store(command.commit().unwrap());
+        owner.account.handle_command(command, owner.time()).unwrap_err();
+    }
+    owner.commit();
+    // The chain was not seen yet, which passes; that there is no such request does not.
+    assert_eq!(
+        (owner.rows.contains_key(&reset.key()), owner.rows.contains_key(&stranger.key())),
+        (true, false)
+    );
+    owner.run();
+    owner.account.handle_command(&reset, owner.time()).unwrap();
+    owner.commit();
+    assert!(!owner.rows.contains_key(&reset.key()));
+    assert_eq!(owner.account.health(owner.time()).nonce_resets.len(), 1);
+    // Not for ever.
+    owner.restart();
+    owner.store(reset.commit().unwrap());
+    owner.wait(600_000);
+    owner.account.handle_command(&reset, owner.time()).unwrap_err();
+    owner.commit();
+    assert!(!owner.rows.contains_key(&reset.key()));
+}
+
+#[test]
+fn what_only_an_outside_signer_could_replace_is_not_said_to_be_cancelling() {
+    let mut owner = ready(Config { holds_key: false, ..Config::default() });
+    owner.account.reserve("x", until(&owner, 60_000), owner.time()).unwrap();
+    owner.account.submit_raw(raw(5, "x"), owner.time()).unwrap();
+    owner.run();
+    assert_eq!(owner.account.cancel(&id("raw"), owner.time()), Err(OperationError::NoKey(5)));
+    assert!(!owner.account.has_changes());
 }

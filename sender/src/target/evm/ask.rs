@@ -34,6 +34,9 @@ pub(super) enum Failed {
     /// The answer makes no sense.
     #[error("an answer that makes no sense: {0}")]
     Strange(&'static str),
+    /// The node is of another chain.
+    #[error("it is of another chain")]
+    OtherChain,
     /// No provider may be asked now.
     #[error("all providers rest")]
     Resting,

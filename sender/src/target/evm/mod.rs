@@ -4,6 +4,7 @@
 //! what two nodes say. If one does not answer, the next is asked the whole question again.
 
 mod ask;
+mod identity;
 mod provider;
 mod read;
 #[cfg(test)]
@@ -19,9 +20,10 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, Bytes};
 use ask::{Failed, RpcError};
+use identity::Identity;
 use provider::Provider;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Where a chain without the tag `finalized` is taken to be final.
 pub const CONFIRMATIONS: u64 = 12;
@@ -30,6 +32,8 @@ pub const CONFIRMATIONS: u64 = 12;
 pub struct Evm {
     chain_id: u64,
     providers: Vec<Arc<Provider>>,
+    /// The chain's first block, once it is known.
+    genesis: OnceLock<B256>,
 }
 
 impl core::fmt::Debug for Evm {
@@ -49,7 +53,8 @@ impl Evm {
         let provider = |(index, url): (usize, &String)| {
             Arc::new(Provider::new(index, url.clone(), client.clone(), options))
         };
-        Self { chain_id, providers: urls.iter().enumerate().map(provider).collect() }
+        let providers = urls.iter().enumerate().map(provider).collect();
+        Self { chain_id, providers, genesis: OnceLock::new() }
     }
 
     /// Whether the first provider that answers is of this chain; an error if one is of another.
@@ -82,12 +87,21 @@ impl Evm {
             if !provider.is_open() {
                 continue;
             }
-            match question(provider.clone()).await {
+            let answer = match self.recognise(provider).await {
+                Ok(()) => question(provider.clone()).await,
+                Err(failed) => Err(failed),
+            };
+            match answer {
                 Err(failed) if failed.asks_another() => last = failed,
                 answered => return answered,
             }
         }
         Err(last)
+    }
+
+    /// Makes sure that a provider is of this chain.
+    async fn recognise(&self, provider: &Provider) -> Result<(), Failed> {
+        provider.identify_itself(self.chain_id, self.genesis.get().copied()).await
     }
 
     fn told<T>(&self, answer: Result<T, Failed>) -> Result<T, TargetError> {
@@ -120,7 +134,11 @@ impl Evm {
     async fn send_now(&self, bytes: &Bytes) -> Answer {
         let mut last = Answer::Disconnected;
         for provider in self.providers.iter().filter(|provider| provider.is_open()) {
-            last = match provider.call("eth_sendRawTransaction", json!([bytes])).await {
+            let sent = match self.recognise(provider).await {
+                Ok(()) => provider.call("eth_sendRawTransaction", json!([bytes])).await,
+                Err(failed) => Err(failed),
+            };
+            last = match sent {
                 Ok(_) => return Answer::Hash,
                 Err(Failed::Refused(RpcError { code, message, .. })) => {
                     return Answer::Error { http_status: None, code: Some(code), message };
@@ -205,7 +223,20 @@ impl Target for Evm {
         })
     }
 
+    fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {
+        Box::pin(async move { self.told(self.ask(|provider| async move { provider.genesis().await }).await) })
+    }
+
+    fn expect_genesis(&self, genesis: B256) {
+        let _known = self.genesis.set(genesis);
+    }
+
     fn trouble(&self) -> Option<String> {
+        let wrong = |provider: &&Arc<Provider>| provider.identity() == Identity::Wrong;
+        let wrong = self.providers.iter().filter(wrong).count();
+        if wrong > 0 {
+            return Some(format!("{wrong} of {} providers are of another chain", self.providers.len()));
+        }
         let down = self.providers.iter().filter(|provider| !provider.is_open()).count();
         (down > 0).then(|| format!("{down} of {} providers do not answer", self.providers.len()))
     }

@@ -7,6 +7,7 @@
 use super::{
     CONFIRMATIONS,
     ask::{self, Failed, RpcError},
+    identity::Identity,
     is_null, read,
 };
 use crate::{
@@ -55,6 +56,7 @@ pub(super) struct Provider {
     client: Client,
     options: ProviderOptions,
     breaker: Mutex<Breaker>,
+    identity: Mutex<Identity>,
 }
 
 #[derive(Debug, Default)]
@@ -88,7 +90,7 @@ impl Breaker {
 
 impl Provider {
     pub(super) fn new(index: usize, url: String, client: Client, options: ProviderOptions) -> Self {
-        Self { index, url, client, options, breaker: Mutex::default() }
+        Self { index, url, client, options, breaker: Mutex::default(), identity: Mutex::default() }
     }
 
     fn breaker(&self) -> std::sync::MutexGuard<'_, Breaker> {
@@ -103,7 +105,22 @@ impl Provider {
     pub(super) async fn call(&self, method: &str, params: Value) -> Result<Value, Failed> {
         let (answer, wait) = ask::call(&self.client, &self.url, self.options.timeout, method, params).await;
         self.breaker().after(answer.as_ref().err(), wait, Instant::now());
+        if answer == Err(Failed::Disconnected) && self.identity() == Identity::Right {
+            self.set_identity(Identity::Unknown);
+        }
         answer
+    }
+
+    pub(super) fn identity(&self) -> Identity {
+        *self.identity.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// One of another chain is left alone for a while.
+    pub(super) fn set_identity(&self, identity: Identity) {
+        *self.identity.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = identity;
+        if identity == Identity::Wrong {
+            self.breaker().closed_until = Some(Instant::now() + PAUSE_MAX);
+        }
     }
 
     async fn block(&self, at: Value) -> Result<Option<Value>, Failed> {

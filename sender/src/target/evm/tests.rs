@@ -183,3 +183,34 @@ async fn a_lost_answer_proves_nothing_and_broken_connections_open_the_breaker() 
     assert_eq!(asked.load(Ordering::Relaxed), before, "the breaker is open");
     assert!(evm.view(Address::ZERO).await.is_err());
 }
+
+#[tokio::test]
+async fn a_provider_that_was_away_is_asked_which_chain_it_is_of() {
+    static CHAIN: AtomicUsize = AtomicUsize::new(0);
+    let (url, asked) = stub(|method, params| match CHAIN.load(Ordering::Relaxed) {
+        0 => None,
+        8 if method == "eth_chainId" => result(json!("0x8")),
+        _ => node(method, params),
+    })
+    .await;
+    let evm = evm(&[url]);
+    evm.check().await.unwrap();
+    assert!(evm.view(Address::ZERO).await.is_err());
+    CHAIN.store(8, Ordering::Relaxed);
+    let before = asked.load(Ordering::Relaxed);
+    assert!(evm.view(Address::ZERO).await.is_err());
+    assert_eq!(asked.load(Ordering::Relaxed), before + 1, "nothing but its chain");
+    assert!(evm.trouble().unwrap().contains("another chain"));
+    assert_eq!(evm.send(Bytes::new()).await, Answer::Disconnected);
+}
+
+#[tokio::test]
+async fn a_provider_whose_chain_began_otherwise_is_not_asked() {
+    let (url, _) = stub(node).await;
+    let evm = evm(&[url]);
+    assert_eq!(evm.genesis().await.unwrap(), Some(B256::with_last_byte(0)));
+    let (url, _) = stub(node).await;
+    let evm = self::evm(&[url]);
+    evm.expect_genesis(B256::repeat_byte(5));
+    assert!(evm.view(Address::ZERO).await.is_err());
+}
