@@ -1,3 +1,5 @@
+mod wakeups;
+
 use super::{signature::LEGACY, *};
 use crate::{
     endpoint::Secret,
@@ -97,6 +99,15 @@ fn endpoint(id: &str) -> Endpoint {
 
 impl World {
     fn start(endpoints: Vec<Endpoint>, answer: impl Fn(&str) -> Option<u16> + Send + Sync + 'static) -> Self {
+        Self::start_over(endpoints, answer, |rows| rows)
+    }
+
+    /// The same, over a store that stands before the rows.
+    fn start_over(
+        endpoints: Vec<Endpoint>,
+        answer: impl Fn(&str) -> Option<u16> + Send + Sync + 'static,
+        before: impl FnOnce(Arc<Memory>) -> Arc<dyn Store>,
+    ) -> Self {
         let (store, clock) = (Arc::new(Memory::new()), flying_clock());
         let inbox = Inbox {
             clock: clock.clone(),
@@ -107,7 +118,7 @@ impl World {
         let inbox = Arc::new(inbox);
         let (duties, given) = mpsc::unbounded_channel();
         let (endpoints, watched) = watch::channel(Arc::new(endpoints));
-        let deliveries = Deliveries { store: store.clone(), duties: given, endpoints: watched };
+        let deliveries = Deliveries { store: before(store.clone()), duties: given, endpoints: watched };
         tokio::spawn(run(deliveries, inbox.clone(), clock.clone()));
         let Acquired::Taken { epoch, .. } = store.acquire_now(&ACCOUNT.to_string(), "us", LONG_MS, false)
         else {
