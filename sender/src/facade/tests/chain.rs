@@ -30,6 +30,8 @@ pub(super) struct State {
     pub gone: bool,
     /// A receiver of whom everything is refused.
     pub refuses: Option<Address>,
+    /// An account of which only an old block and an old balance are seen.
+    pub lags: Option<(Address, u64, U256)>,
 }
 
 pub(super) struct Chain {
@@ -143,13 +145,19 @@ impl Target for Chain {
     }
 
     fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
-        ready(self.answer(|state| View {
-            latest: head(state.height),
-            latest_count: count(state, account),
-            finalized_number: state.height,
-            finalized_count: count(state, account),
-            balance: state.balances.get(&account).copied().unwrap_or_default(),
-            quote: QUOTE,
+        ready(self.answer(|state| {
+            let now = || (state.height, state.balances.get(&account).copied().unwrap_or_default());
+            let old =
+                state.lags.filter(|(of, ..)| *of == account).map(|(_, height, balance)| (height, balance));
+            let (height, balance) = old.unwrap_or_else(now);
+            View {
+                latest: head(height),
+                latest_count: count(state, account),
+                finalized_number: height,
+                finalized_count: count(state, account),
+                balance,
+                quote: QUOTE,
+            }
         }))
     }
 
