@@ -60,10 +60,11 @@ impl Sender {
         let registry = Registry::load(&*parts.store).await?;
         let (duties, heard) = mpsc::unbounded_channel();
         let (store, endpoints) = (parts.store.clone(), registry.watch_endpoints());
+        let stats = Arc::<stats::Stats>::default();
         if let Some(start) = deliveries {
-            start(Deliveries { store, duties: heard, endpoints });
+            start(Deliveries { store, duties: heard, endpoints, stats: stats.clone() });
         }
-        let shared = Arc::new(Shared::new(parts, registry, duties));
+        let shared = Arc::new(Shared::new(parts, registry, duties, stats));
         keeper::discover(&shared).await?;
         let sender = Self { shared, quotes: Arc::default() };
         sender.shared.spawn(keeper::run(sender.clone()));

@@ -24,6 +24,7 @@ use crate::{
     endpoint::Endpoint,
     http::{Client, HttpError, Request, Response},
     model::{AccountId, Delivery, delivery::due, key},
+    stats::Stats,
     store::{SCAN_ROWS_MAX, Store, StoreError},
 };
 use core::{future::Future, pin::Pin, time::Duration};
@@ -67,12 +68,13 @@ impl Post for Client {
 
 /// Delivers until there is nobody left who gives duties.
 pub async fn run(deliveries: Deliveries, post: Arc<dyn Post>, clock: Clock) {
-    let Deliveries { store, duties, endpoints } = deliveries;
+    let Deliveries { store, duties, endpoints, stats } = deliveries;
     let deliverer = Deliverer {
         store,
         post,
         clock,
         endpoints,
+        stats,
         owned: BTreeMap::new(),
         looks: BTreeMap::new(),
         looked: BTreeMap::new(),
@@ -96,6 +98,7 @@ struct Deliverer {
     post: Arc<dyn Post>,
     clock: Clock,
     endpoints: watch::Receiver<Arc<Vec<Endpoint>>>,
+    stats: Arc<Stats>,
     /// The accounts of this process, and their epochs.
     owned: BTreeMap<AccountId, u64>,
     /// Accounts whose rows are to be looked at, and when.
@@ -209,6 +212,7 @@ impl Deliverer {
                     store: self.store.clone(),
                     post: self.post.clone(),
                     clock: self.clock.clone(),
+                    stats: self.stats.clone(),
                     endpoint: endpoint.cloned(),
                     epoch,
                 };

@@ -2,11 +2,12 @@
 
 mod accounts;
 mod chain;
+mod forget;
 mod groups;
 mod requests;
 mod shared;
 
-use super::{From, NewGroup, Sender, Settings, Submission, Transaction};
+use super::{From, NewGroup, Sender, Settings, StartDeliveries, Submission, Transaction};
 use crate::{
     clock::wall_clock,
     keys::LocalKeys,
@@ -45,19 +46,23 @@ impl World {
     }
 
     async fn on(chain: Arc<Chain>, store: Arc<dyn Store>, keys: Arc<dyn Keys>) -> Self {
+        Self::with(chain, store, keys, config(), None).await
+    }
+
+    async fn with(
+        chain: Arc<Chain>,
+        store: Arc<dyn Store>,
+        keys: Arc<dyn Keys>,
+        config: Config,
+        deliveries: Option<StartDeliveries>,
+    ) -> Self {
         let settings = Settings {
             store: store.clone(),
             keys: keys.clone(),
             targets: vec![chain.clone()],
-            config: Config {
-                backoff_ms: 20,
-                sweep_ms: 50,
-                gap_grace_ms: 200,
-                replacement_interval_ms: 50,
-                ..Config::default()
-            },
+            config,
             holder: "test".into(),
-            deliveries: None,
+            deliveries,
         };
         let sender = Sender::start(settings).await.unwrap();
         let events = sender.subscribe();
@@ -100,6 +105,17 @@ impl World {
         let sequences: Vec<u32> = events.iter().map(|event| event.sequence).collect();
         assert_eq!(sequences, (1..=events.len() as u32).collect::<Vec<_>>());
         events.iter().map(|event| format!("{:?}", event.kind)).collect()
+    }
+}
+
+/// Everything happens sooner than in a node.
+fn config() -> Config {
+    Config {
+        backoff_ms: 20,
+        sweep_ms: 50,
+        gap_grace_ms: 200,
+        replacement_interval_ms: 50,
+        ..Config::default()
     }
 }
 

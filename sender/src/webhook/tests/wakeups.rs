@@ -26,7 +26,8 @@ impl Store for Gated {
 
     fn scan(&self, prefix: Key, after: Option<Key>, limit: usize) -> Pending<'_, Vec<(Key, Value)>> {
         Box::pin(async move {
-            let of_a_lane = prefix.starts_with(&key::deliveries(ACCOUNT)) && prefix != key::deliveries(ACCOUNT);
+            let of_a_lane =
+                prefix.starts_with(&key::deliveries(ACCOUNT)) && prefix != key::deliveries(ACCOUNT);
             let read = self.rows.scan(prefix, after, limit).await;
             if of_a_lane {
                 self.waiting.notify_one();
