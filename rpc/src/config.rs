@@ -1,6 +1,6 @@
 //! The limits, each with its unit in its name, and what a client may do.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 /// Limits on what one client can make the node do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ impl Default for Limits {
 }
 
 /// Who may talk to the node, and how much.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Config {
     /// The limits.
     pub limits: Limits,
@@ -116,4 +116,29 @@ pub struct Config {
     pub token: Option<String>,
     /// The least tip that is suggested, in wei.
     pub tip_min_wei: u128,
+}
+
+impl fmt::Debug for Config {
+    /// Whether there is a token may be known, which one it is may not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("limits", &self.limits)
+            .field("hosts", &self.hosts)
+            .field("origins", &self.origins)
+            .field("has_token", &self.token.is_some())
+            .field("tip_min_wei", &self.tip_min_wei)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_not_printed() {
+        let config = Config { token: Some("hunter2".to_owned()), ..Config::default() };
+        let printed = format!("{config:?}");
+        assert!(printed.contains("has_token: true") && !printed.contains("hunter2"), "{printed}");
+    }
 }

@@ -1,7 +1,7 @@
 //! What the workers tell the webhook deliverer. Deliveries are rows of an account and may only be changed by whoever owns
 //! it, so the deliverer must know which accounts this process owns, and under which epoch.
 
-use crate::{endpoint::Endpoint, model::AccountId, store::Store};
+use crate::{endpoint::Endpoint, model::AccountId, stats::Stats, store::Store};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
@@ -25,6 +25,8 @@ pub struct Deliveries {
     pub duties: mpsc::UnboundedReceiver<Duty>,
     /// All endpoints. Deliveries to one that is not there any more are simply recorded as made.
     pub endpoints: watch::Receiver<Arc<Vec<Endpoint>>>,
+    /// Where it is counted what became of them.
+    pub(crate) stats: Arc<Stats>,
 }
 
 impl core::fmt::Debug for Deliveries {

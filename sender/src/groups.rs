@@ -3,7 +3,7 @@
 
 use crate::{
     facade::{Error, From, Funding, Group, NewGroup, Sender, Submission},
-    model::{AccountId, Intent, RequestId},
+    model::{AccountId, Intent, RequestId, State},
 };
 use alloy_primitives::{Address, U256, keccak256};
 
@@ -23,8 +23,13 @@ impl Sender {
     }
 
     /// Makes a group, with as many new accounts as it needs. The same again changes nothing; another one of the same name
-    /// is [`Error::Exists`].
+    /// is [`Error::Exists`]. It is finished even if whoever asked for it has gone: no account is made for nothing.
     pub async fn create_group(&self, new: NewGroup) -> Result<Group, Error> {
+        let sender = self.clone();
+        tokio::spawn(async move { sender.make_group(new).await }).await.map_err(|_| Error::Stopping)?
+    }
+
+    async fn make_group(&self, new: NewGroup) -> Result<Group, Error> {
         self.check(&new)?;
         if let Some(existing) = self.shared().registry.group(&new.name) {
             let known = |address: &Address| existing.settings.members.contains(address);
@@ -56,6 +61,16 @@ impl Sender {
         }
         self.shared().target(new.chain_id)?;
         let owner = new.funding.map(|funding| funding.owner);
+        if owner.is_some_and(|owner| new.members.contains(&owner)) {
+            return Err(Error::Invalid(
+                "the owner cannot be a member: it would pay itself, and the fees, for ever".into(),
+            ));
+        }
+        if new.funding.is_some_and(|funding| funding.amount.is_zero()) {
+            return Err(Error::Invalid(
+                "a top-up of nothing would be made again and again, for its fees".into(),
+            ));
+        }
         for address in new.members.iter().copied().chain(owner) {
             self.signer(address)?;
         }
@@ -75,8 +90,15 @@ impl Sender {
         shared.registry.put_group(&*shared.store, &shared.holder, before, after).await
     }
 
-    /// Adds so many new accounts to a group, at most up to its greatest size.
+    /// Adds so many new accounts to a group, at most up to its greatest size; to the end, as when it is made.
     pub async fn grow_group(&self, name: &str, more: usize) -> Result<Group, Error> {
+        let (sender, name) = (self.clone(), name.to_owned());
+        tokio::spawn(async move { sender.add_accounts(&name, more).await })
+            .await
+            .map_err(|_| Error::Stopping)?
+    }
+
+    async fn add_accounts(&self, name: &str, more: usize) -> Result<Group, Error> {
         let before = self.group(name)?;
         let room = before.settings.size_max.saturating_sub(before.settings.members.len());
         if more.min(room) == 0 {
@@ -90,7 +112,8 @@ impl Sender {
         Ok(after)
     }
 
-    /// The least loaded account of a group. One that was never paid for is picked only if there is no other.
+    /// The least loaded account of a group whose key is here: other processes may have added accounts with keys of their
+    /// own. One that was never paid for is picked only if there is no other.
     pub(crate) fn pick(&self, name: &str) -> Result<AccountId, Error> {
         let group = self.group(name)?;
         let chain_id = group.settings.chain_id;
@@ -100,17 +123,26 @@ impl Sender {
             handle.map_or(0, |handle| handle.load())
         };
         let unpaid = |address: &Address| group.settings.funding.is_some() && !group.paid.contains(address);
-        let least = group.settings.members.iter().min_by_key(|address| (unpaid(address), load(address)));
-        let address = *least.ok_or_else(|| Error::UnknownGroup(name.to_owned()))?;
+        let mut ranked = group.settings.members.clone();
+        ranked.sort_by_cached_key(|address| (unpaid(address), load(address)));
+        drop(workers);
+        let held = ranked.iter().find(|address| self.holds_key(address));
+        // Without any key the first one says what is wrong.
+        let address = *held.or(ranked.first()).ok_or_else(|| Error::UnknownGroup(name.to_owned()))?;
         Ok(AccountId { chain_id, address })
     }
 
-    /// Whether all accounts of a group have as much to do as they should.
+    fn holds_key(&self, address: &Address) -> bool {
+        self.shared().keys.signer(*address).is_some()
+    }
+
+    /// Whether all accounts of a group that this process sends for have as much to do as they should.
     pub(crate) fn is_busy(&self, group: &Group) -> bool {
         let settings = &group.settings;
         let account = |address: &Address| AccountId { chain_id: settings.chain_id, address: *address };
         let busy = |address| self.shared().load(account(address)) >= settings.transactions_per_account;
-        settings.members.len() < settings.size_max && settings.members.iter().all(busy)
+        let mut ours = settings.members.iter().filter(|address| self.holds_key(address)).peekable();
+        settings.members.len() < settings.size_max && ours.peek().is_some() && ours.all(busy)
     }
 
     /// Looks after all groups: grows those that are busy, pays for accounts that run dry.
@@ -150,35 +182,44 @@ impl Sender {
     /// Pays for one account if it runs dry. The request's name counts the top-ups, so a crash in between pays once.
     async fn top_up(&self, group: &mut Group, funding: &Funding, address: Address) -> Result<(), Error> {
         let chain_id = group.settings.chain_id;
-        let target = self.shared().target(chain_id)?;
-        let mut stopping = self.shared().stopping.subscribe();
-        let balance = tokio::select! {
-            view = target.view(address) => view?.balance,
-            _ = stopping.wait_for(|stopping| *stopping) => return Err(Error::Stopping),
-        };
-        if balance > U256::ZERO {
-            group.paid.insert(address);
-        }
-        if balance >= funding.threshold {
-            return Ok(());
-        }
         let count = group.top_ups.get(&address).copied().unwrap_or_default();
         let name = |count: u32| -> Result<RequestId, Error> {
             let text = format!("top-up:{}:{address:x}:{count}", group.settings.name);
             text.parse().map_err(|why| Error::Invalid(format!("{why}")))
         };
-        let id = match self.get(&name(count)?).await {
+        // First what was paid, then what is there: a balance from before the last top-up must not ask for another.
+        let (id, counted, paid_at) = match self.get(&name(count)?).await {
             Ok(last) if !last.request.state.is_terminal() => return Ok(()),
-            Ok(_) => name(count + 1)?,
-            Err(Error::UnknownRequest(id)) => id,
+            Ok(last) => (name(count + 1)?, count + 1, included_at(&last.request.state)),
+            Err(Error::UnknownRequest(id)) => (id, count, 0),
             Err(error) => return Err(error),
         };
+        let target = self.shared().target(chain_id)?;
+        let mut stopping = self.shared().stopping.subscribe();
+        let view = tokio::select! {
+            view = target.view(address) => view?,
+            _ = stopping.wait_for(|stopping| *stopping) => return Err(Error::Stopping),
+        };
+        if view.balance > U256::ZERO {
+            group.paid.insert(address);
+        }
+        // A node that lags behind has not seen the last one.
+        if view.balance >= funding.threshold || view.latest.number < paid_at {
+            return Ok(());
+        }
         let intent = Intent { to: Some(address), value: funding.amount, ..Intent::default() };
         let body = keccak256(serde_json::to_vec(&intent)?);
         let from = From::Account(AccountId { chain_id, address: funding.owner });
-        let counted = if id == name(count)? { count } else { count + 1 };
         self.submit(Submission { key: Some(id), from, intent, body, expires_at: None }).await?;
         group.top_ups.insert(address, counted);
         Ok(())
+    }
+}
+
+/// The height of the block that a request has ended in, if it has ended in one.
+fn included_at(state: &State) -> u64 {
+    match state {
+        State::Confirmed { inclusion, .. } | State::Reverted { inclusion, .. } => inclusion.block.number,
+        _ => 0,
     }
 }

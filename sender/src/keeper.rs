@@ -4,9 +4,10 @@
 
 use crate::{
     facade::{Error, Sender},
-    model::{AccountId, Fence, Request, key, retention},
+    forget::Forgetting,
+    model::{AccountId, key},
     shared::Shared,
-    store::{Acquired, LEASE_MS, Outcome, scan_all},
+    store::scan_all,
     worker::Message,
 };
 use std::{collections::VecDeque, sync::Arc, time::Duration};
@@ -20,8 +21,6 @@ const GROUPS_EVERY: Duration = Duration::from_secs(5);
 const FORGOTTEN_EVERY: u64 = 60;
 /// How often an account without anything to do looks at its balance.
 const LOOKED_AT_EVERY: u64 = 300;
-/// Requests that are forgotten at a time.
-const FORGOTTEN_MAX: usize = 500;
 
 /// Rows by which an account has something to do: live requests, bound nonces, commands, deliveries.
 const LETTERS: [char; 4] = ['l', 'n', 'c', 'd'];
@@ -30,12 +29,13 @@ const LETTERS: [char; 4] = ['l', 'n', 'c', 'd'];
 pub(crate) async fn run(shared: Arc<Shared>) {
     let mut stopping = shared.stopping.subscribe();
     let mut idle = VecDeque::new();
+    let mut forgetting = Forgetting::default();
     for tick in 1_u64.. {
         tokio::select! {
             () = tokio::time::sleep(TICK) => {}
             _ = stopping.wait_for(|stopping| *stopping) => return,
         }
-        if let Err(why) = work(&shared, tick, &mut idle).await {
+        if let Err(why) = work(&shared, tick, &mut idle, &mut forgetting).await {
             tracing::warn!(%why, "Sender: housekeeping has to wait");
         }
     }
@@ -54,7 +54,12 @@ pub(crate) async fn run_groups(sender: Sender) {
     }
 }
 
-async fn work(shared: &Arc<Shared>, tick: u64, idle: &mut VecDeque<AccountId>) -> Result<(), Error> {
+async fn work(
+    shared: &Arc<Shared>,
+    tick: u64,
+    idle: &mut VecDeque<AccountId>,
+    forgetting: &mut Forgetting,
+) -> Result<(), Error> {
     let discovered_every = if shared.store.is_shared() {
         shared.registry.refresh(&*shared.store).await?;
         DISCOVERED_EVERY
@@ -73,7 +78,7 @@ async fn work(shared: &Arc<Shared>, tick: u64, idle: &mut VecDeque<AccountId>) -
         shared.tell(account, Message::Wake)?;
     }
     if tick.is_multiple_of(FORGOTTEN_EVERY) {
-        forget(shared).await?;
+        forgetting.pass(shared).await?;
     }
     Ok(())
 }
@@ -108,49 +113,5 @@ pub(crate) async fn discover(shared: &Arc<Shared>) -> Result<(), Error> {
             }
         }
     }
-    Ok(())
-}
-
-/// Forgets requests that ended long ago, the oldest first.
-async fn forget(shared: &Arc<Shared>) -> Result<(), Error> {
-    let now = shared.now();
-    let rows = shared.store.scan(key::all_done(), None, FORGOTTEN_MAX).await?;
-    for (name, _) in rows {
-        let Some(id) = key::request_of_live(&name) else { continue };
-        let Some(row) = shared.store.get(vec![key::request(&id)]).await?.pop().flatten() else { continue };
-        let request: Request = serde_json::from_slice(&row)?;
-        let old = |at| now.since(at) >= Duration::from_millis(shared.config.retention_ms);
-        if !request.completed_at.is_some_and(old) {
-            break;
-        }
-        forget_one(shared, &request).await?;
-    }
-    Ok(())
-}
-
-/// Forgets one request, in its account's name: the worker's if there is one, else for a moment our own.
-async fn forget_one(shared: &Arc<Shared>, request: &Request) -> Result<(), Error> {
-    let account: AccountId = request.account;
-    let owned = shared.workers().get(&account).and_then(|handle| handle.epoch());
-    let (epoch, borrowed) = match owned {
-        Some(epoch) => (epoch, false),
-        None => {
-            let lease = account.to_string();
-            match shared.store.acquire(lease, shared.holder.clone(), LEASE_MS, false).await? {
-                Acquired::Taken { epoch, .. } => (epoch, true),
-                Acquired::Held { .. } => return Ok(()),
-            }
-        }
-    };
-    let config = shared.config_of(account);
-    let result = match retention::forget(request, epoch, &config, shared.now())? {
-        // A conflict means that somebody is still to be told something about it.
-        Some(commit) => shared.store.commit(commit).await,
-        None => Ok(Outcome::Committed),
-    };
-    if borrowed {
-        drop(shared.store.release(Fence::of(account, epoch)).await);
-    }
-    result?;
     Ok(())
 }

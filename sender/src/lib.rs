@@ -64,6 +64,7 @@ mod clock;
 pub mod duty;
 pub mod endpoint;
 pub mod facade;
+mod forget;
 mod groups;
 pub mod http;
 mod keeper;

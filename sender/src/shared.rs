@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub config: Config,
     pub holder: String,
     pub registry: Registry,
-    pub stats: Stats,
+    pub stats: Arc<Stats>,
     pub events: broadcast::Sender<Arc<Event>>,
     pub duties: mpsc::UnboundedSender<Duty>,
     pub stopping: watch::Sender<bool>,
@@ -57,6 +57,7 @@ impl Shared {
         settings: crate::settings::Parts,
         registry: Registry,
         duties: mpsc::UnboundedSender<Duty>,
+        stats: Arc<Stats>,
     ) -> Self {
         let crate::settings::Parts { store, keys, targets, home_chain, config, holder } = settings;
         Self {
@@ -67,7 +68,7 @@ impl Shared {
             config,
             holder,
             registry,
-            stats: Stats::default(),
+            stats,
             events: broadcast::channel(EVENTS_KEPT).0,
             duties,
             stopping: watch::channel(false).0,

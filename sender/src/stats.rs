@@ -77,6 +77,12 @@ counters! {
     leases_taken,
     /// Leases lost.
     leases_lost,
+    /// Webhooks that an endpoint has taken.
+    webhooks_delivered,
+    /// Tries to tell an endpoint that failed.
+    webhooks_failed,
+    /// Webhooks that were given up after the last try: dead letters.
+    webhooks_dead,
 }
 
 /// A histogram of times.

@@ -5,7 +5,7 @@
 use alloy_primitives::{Address, B256, Bytes};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
-use std::{net::IpAddr, path::PathBuf};
+use std::{fmt, net::IpAddr, path::PathBuf};
 
 /// How log lines look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize, Serialize)]
@@ -93,13 +93,16 @@ macro_rules! example {
     };
 }
 
+/// Settings whose URLs may hold passwords and keys.
+const SECRET: [&str; 3] = ["sender-store", "sender-chains", "sender-web3signer"];
+
 // Each line: heading, field, name, variable, type, [more for clap], default in words, and a value to show if the default
 // is none.
 macro_rules! options {
     ($($(#[doc = $doc:literal])+ $heading:literal $name:ident $long:literal $env:literal : $type:ty
         $([$($clap:tt)*])? = $default:literal $(like $example:literal)?,)+) => {
         /// Everything that can be set about a builder. What is not set has its default.
-        #[derive(Clone, Debug, Default, Args, Deserialize, Serialize)]
+        #[derive(Clone, Default, Args, Deserialize, Serialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
         pub struct Options {
             $(
@@ -109,6 +112,19 @@ macro_rules! options {
                 #[serde(skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$type>,
             )+
+        }
+
+        impl fmt::Debug for Options {
+            /// What is set; of what may hold a secret only that it is.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut shown = f.debug_struct("Options");
+                $(match &self.$name {
+                    Some(_) if SECRET.contains(&$long) => { shown.field($long, &"set"); }
+                    Some(value) => { shown.field($long, value); }
+                    None => {}
+                })+
+                shown.finish()
+            }
         }
 
         impl Options {
@@ -293,4 +309,27 @@ options! {
     "Log" log_format "log-format" "PECTIN_LOG_FORMAT": LogFormat = "pretty",
     /// Which log lines: error, warn, info, debug, trace, or as in RUST_LOG.
     "Log" log "log" "PECTIN_LOG": String = "info",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_hold_a_secret_is_not_printed() {
+        let url = || Some("https://user:hunter2@host.example/hunter2".to_owned());
+        let options = Options {
+            http_port: Some(7),
+            sender_store: url(),
+            sender_chains: url(),
+            sender_web3signer: url(),
+            ..Options::default()
+        };
+        let printed = format!("{options:?}");
+        assert!(printed.contains("http-port: 7") && printed.contains("sender-store"), "{printed}");
+        assert!(!printed.contains("hunter2"), "{printed}");
+        for name in SECRET {
+            assert!(Options::ALL.iter().any(|described| described.key == name), "{name}");
+        }
+    }
 }

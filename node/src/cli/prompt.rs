@@ -34,7 +34,9 @@ impl Drop for Silence {
 /// The password of a file, or the one that is typed in; `twice` for one that nobody could check.
 pub(super) fn password(file: Option<&Path>, what: &str, twice: bool) -> Result<Password, Failure> {
     if let Some(file) = file {
-        return Password::read(file).map_err(Failure::usage);
+        let password = Password::read(file).map_err(Failure::usage)?;
+        warn_if_others_can_read(file);
+        return Ok(password);
     }
     if !io::stdin().is_terminal() {
         return Err(Failure::Usage(format!("{what} is needed: give a password file, or run on a terminal")));
@@ -44,6 +46,23 @@ pub(super) fn password(file: Option<&Path>, what: &str, twice: bool) -> Result<P
         return Err(Failure::usage("the two passwords differ"));
     }
     Ok(first)
+}
+
+/// A password that others can read protects nothing. Some secret stores leave no choice, so it is no error.
+fn warn_if_others_can_read(file: &Path) {
+    #[cfg(unix)]
+    if let Ok(found) = std::fs::metadata(file) {
+        let mode = std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o777;
+        if mode & 0o077 != 0 {
+            let why = format!("{} can be read by others (mode {mode:o}); chmod 600 it", file.display());
+            // Commands that run to their end have no log.
+            if tracing::dispatcher::has_been_set() {
+                tracing::warn!("{why}");
+            } else {
+                eprintln!("pectin: warning: {why}");
+            }
+        }
+    }
 }
 
 fn ask(what: &str) -> Result<Password, Failure> {

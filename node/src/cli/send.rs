@@ -1,14 +1,14 @@
 //! `pectin send`: hands a transaction to a running node, and shows what becomes of it.
 
 use super::{Failure, file, setup};
-use alloy_primitives::{Address, Bytes, U256, utils::parse_units};
+use alloy_primitives::{Address, Bytes, U256, hex, utils::parse_units};
 use clap::{Args, ValueEnum};
 use hyper::{
     HeaderMap, Method,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
 };
 use sender::{
-    http::{Client, Request, Rules},
+    http::{Client, HttpError, Request, Rules},
     model::RequestId,
 };
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ pub(super) struct SendArgs {
     /// The gas limit; estimated by default.
     #[arg(long, value_name = "GAS")]
     gas: Option<u64>,
-    /// Its name. The same again with the same name is not sent twice.
+    /// Its name; without one a new name is made and shown. The same again with the same name is not sent twice.
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<RequestId>,
     /// How far to wait for it.
@@ -130,7 +130,7 @@ impl Node {
         let url = format!("{}{path}", self.url.trim_end_matches('/'));
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = Request { method, url, headers, body: body.into(), timeout: ANSWER_TIMEOUT };
-        let answer = self.client.send(request).await.map_err(Failure::runtime)?;
+        let answer = self.client.send(request).await.map_err(|why| unanswered(&why, key))?;
         let value = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
         if answer.is_success() {
             return Ok(value);
@@ -156,9 +156,13 @@ async fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
         "from": from, "group": args.group, "chainId": args.chain_id, "to": args.to, "value": args.value,
         "data": args.data, "gas": args.gas,
     });
-    let mut now = node.ask(Method::POST, "/v1/transactions", args.idempotency_key.as_ref(), &body).await?;
-    let id = now["id"].as_str().unwrap_or_default().to_owned();
+    let id = match &args.idempotency_key {
+        Some(key) => key.clone(),
+        None => fresh_key()?,
+    };
+    // Before it is sent: if the answer is lost, whoever asks again needs the name, or pays twice.
     println!("request    {id}");
+    let mut now = node.ask(Method::POST, "/v1/transactions", Some(&id), &body).await?;
     let (begun, mut shown) = (Instant::now(), String::new());
     loop {
         let line = describe(&now);
@@ -170,11 +174,28 @@ async fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
             return result;
         }
         if begun.elapsed() > Duration::from_secs(args.timeout_secs) {
-            let why = "it did not get there in time; it goes on, and the same command with --idempotency-key shows it";
+            let why = "it did not get there in time; it goes on, and the same command shows it with --idempotency-key";
             return Err(Failure::Runtime(format!("{why} {id}")));
         }
         tokio::time::sleep(EVERY).await;
         now = node.ask(Method::GET, &format!("/v1/transactions/{id}"), None, &Value::Null).await?;
+    }
+}
+
+/// A name for a request that was given none.
+fn fresh_key() -> Result<RequestId, Failure> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(Failure::runtime)?;
+    format!("cli-{}", hex::encode(random)).parse().map_err(Failure::runtime)
+}
+
+/// There is no answer; what to do if nobody knows whether the request was taken.
+fn unanswered(why: &HttpError, key: Option<&RequestId>) -> Failure {
+    match key.filter(|_| why.may_have_arrived()) {
+        Some(key) => Failure::Runtime(format!(
+            "{why}; it may have been taken: the same command with --idempotency-key {key} does not send it twice"
+        )),
+        None => Failure::runtime(why),
     }
 }
 

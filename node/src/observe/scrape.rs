@@ -202,7 +202,11 @@ fn sender(text: &mut Text, sender: &::sender::stats::Snapshot) {
         ("submitted", sum(|gauges| gauges.submitted)),
     ];
     text.each("pectin_sender_requests", "state", requests);
-    let nonces = [("leased", sum(|gauges| gauges.leased)), ("free", sum(|gauges| gauges.free))];
+    let nonces = [
+        ("leased", sum(|gauges| gauges.leased)),
+        ("free", sum(|gauges| gauges.free)),
+        ("next", sum(|gauges| usize::try_from(gauges.next).unwrap_or(usize::MAX))),
+    ];
     text.each("pectin_sender_nonces", "state", nonces);
     let events = sender.totals.all();
     text.each("pectin_sender_events_total", "event", events.iter().map(|(name, _, count)| (*name, *count)));

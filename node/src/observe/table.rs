@@ -116,8 +116,8 @@ metrics! {
     "Sender" {
         Gauge "pectin_sender_accounts" "accounts" ["state"] "Managed accounts that are run here: all of them, those that cannot see their chain or sign, those whose next transaction waits for long."
         Gauge "pectin_sender_requests" "requests" ["state"] "Requests that are not in a block: waiting for a nonce, held for a reason of their own, bound to a nonce, submitted to a node."
-        Gauge "pectin_sender_nonces" "nonces" ["state"] "Nonces of managed accounts that are on loan, or free below the next one (gaps)."
-        Counter "pectin_sender_events_total" "1" ["event"] "What the sender did since the start."
+        Gauge "pectin_sender_nonces" "nonces" ["state"] "Nonces of the managed accounts that are run here: on loan, free below the next one (gaps), and the next ones added up."
+        Counter "pectin_sender_events_total" "1" ["event"] "What the sender did since the start; webhooks_dead are webhooks that were given up."
         Histogram "pectin_sender_sent_seconds" "seconds" [] "From the acceptance of a request until a node had its transaction."
         Histogram "pectin_sender_mined_seconds" "seconds" [] "From the acceptance of a request until its transaction was in a block."
     }

@@ -476,7 +476,7 @@ fn webhooks() -> Schemas {
         ("sequence", count("Which of the subject's events.")),
         ("endpoint", described("string", "Whom to tell.")),
         ("tries", count("Failures so far.")),
-        ("nextAt", count("When it is tried next.")),
+        ("nextAt", count("When it is tried next; of a dead letter, when it was given up.")),
     ];
     let new = [("url", url()), ("events?", events.clone()), ("legacySignature?", legacy())];
     vec![

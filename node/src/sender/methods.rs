@@ -1,13 +1,12 @@
 //! What wallets ask of a node that holds keys: accounts, sending, signing. Each needs the operator's token, except on a
 //! development network, whose keys everybody knows.
 
-use super::params::Wanted;
+use super::{params::Wanted, typed_data_preimage};
 use ::sender::{
     Sender,
     facade::{From, Kind, Submission, Transaction},
     model::{AccountId, Failure, State},
 };
-use alloy_dyn_abi::TypedData;
 use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
 use futures_util::future::BoxFuture;
 use rpc::{Caller, Error, Extension, Json, Params, error};
@@ -169,17 +168,8 @@ impl Methods {
     async fn sign_typed_data(&self, params: &Params) -> Result<Json, Error> {
         params.at_most(2)?;
         let address: Address = params.required(0)?;
-        let wrong = |why: &dyn std::fmt::Display| Error::params(format!("invalid argument 1: {why}"));
-        // Some wallets send the object, some its text.
-        let typed = match params.required::<serde_json::Value>(1)? {
-            serde_json::Value::String(text) => serde_json::from_str::<TypedData>(&text),
-            object => serde_json::from_value(object),
-        };
-        let typed = typed.map_err(|why| wrong(&why))?;
-        let content = typed.hash_struct().map_err(|why| wrong(&why))?;
-        let mut preimage = vec![0x19, 0x01];
-        preimage.extend_from_slice(typed.domain.separator().as_slice());
-        preimage.extend_from_slice(content.as_slice());
+        let preimage = typed_data_preimage(params.required(1)?);
+        let preimage = preimage.map_err(|why| Error::params(format!("invalid argument 1: {why}")))?;
         self.sign(address, &preimage).await
     }
 

@@ -14,10 +14,12 @@ mod params;
 mod pool;
 mod push;
 mod search;
+mod typed;
 
 pub(crate) use methods::Methods;
 pub(crate) use pool::Pool;
 pub(crate) use push::Push;
+pub use typed::preimage as typed_data_preimage;
 
 use ::sender::{
     Sender, Settings,

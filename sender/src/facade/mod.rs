@@ -73,10 +73,11 @@ impl Sender {
         let registry = Registry::load(&*parts.store).await?;
         let (duties, heard) = mpsc::unbounded_channel();
         let (store, endpoints) = (parts.store.clone(), registry.watch_endpoints());
+        let stats = Arc::<stats::Stats>::default();
         if let Some(start) = deliveries {
-            start(Deliveries { store, duties: heard, endpoints });
+            start(Deliveries { store, duties: heard, endpoints, stats: stats.clone() });
         }
-        let shared = Arc::new(Shared::new(parts, registry, duties));
+        let shared = Arc::new(Shared::new(parts, registry, duties, stats));
         for chain_id in shared.targets.keys().copied() {
             match shared.check_chain(chain_id).await {
                 // Before an account is taken it is asked again.

@@ -302,7 +302,7 @@ pub struct FeeReport {
 }
 
 /// What an endpoint is to be told, and where.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewEndpoint {
     /// Where to post to. Whether the address is allowed is the deliverer's business (`http::Rules`).
@@ -313,6 +313,13 @@ pub struct NewEndpoint {
     /// Whether to add the older header `x-signature-sha256`.
     #[serde(default)]
     pub legacy_signature: bool,
+}
+
+impl fmt::Debug for NewEndpoint {
+    /// The URL's path may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NewEndpoint").field("events", &self.events).finish_non_exhaustive()
+    }
 }
 
 /// An endpoint, without its secret.
@@ -395,7 +402,7 @@ pub struct DeliveryView {
     pub endpoint: String,
     /// Failures so far.
     pub tries: u32,
-    /// When it is tried next, in milliseconds; of a dead letter, when it would have been.
+    /// When it is tried next, in milliseconds; of a dead letter, when it was given up.
     pub next_at: u64,
 }
 

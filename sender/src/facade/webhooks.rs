@@ -3,7 +3,7 @@
 use super::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, Error, NewEndpoint, Page, Sender};
 use crate::{
     endpoint::{Endpoint, ROTATION_MS, Secret},
-    model::{Commit, Delivery, Event},
+    model::{Commit, Delivery},
     store::Outcome,
     webhook::signature,
     worker::Message,
@@ -136,10 +136,10 @@ impl Sender {
 }
 
 fn view(delivery: &Delivery) -> DeliveryView {
-    let Delivery { account, subject, sequence, endpoint, tries, next_at } = delivery;
+    let Delivery { account, subject, sequence, endpoint, tries, next_at, .. } = delivery;
     DeliveryView {
         id: DeliveryId::new(*account, subject, *sequence, endpoint),
-        event_id: Event::id_of(subject, *sequence),
+        event_id: delivery.event_id(),
         account: *account,
         subject: subject.clone(),
         sequence: *sequence,

@@ -11,7 +11,7 @@ use hyper_util::{
     rt::TokioIo,
 };
 use rustls::{ClientConfig, pki_types::ServerName};
-use std::{future::Future, io, net::SocketAddr, sync::Arc};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -48,7 +48,7 @@ impl Connector {
         let host = host(url);
         let port = url.port_u16().unwrap_or(if is_tls(url) { 443 } else { 80 });
         let unresolved = |why: &str| HttpError::Unresolved { host: host.to_owned(), why: why.to_owned() };
-        let found = tokio::net::lookup_host((host, port)).await;
+        let found = within(self.rules.connect_timeout, tokio::net::lookup_host((host, port))).await;
         let addresses = found.map_err(|why| unresolved(&why.to_string()))?.collect::<Vec<_>>();
         // One that is not allowed makes the name suspect: its owner may let it point elsewhere a moment later.
         match addresses.iter().map(SocketAddr::ip).find(|address| !self.rules.allow(*address)) {
@@ -78,6 +78,12 @@ impl Connector {
         let stream = TlsConnector::from(self.tls.clone()).connect(name, stream).await?;
         Ok(Stream(Box::new(stream)))
     }
+}
+
+/// What is found in time: a name server may stay silent for longer than anybody wants to wait.
+pub(super) async fn within<T>(limit: Duration, search: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    let late = || io::Error::new(io::ErrorKind::TimedOut, format!("nothing within {limit:?}"));
+    tokio::time::timeout(limit, search).await.unwrap_or_else(|_| Err(late()))
 }
 
 fn is_tls(url: &Uri) -> bool {

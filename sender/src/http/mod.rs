@@ -23,7 +23,7 @@ use hyper_util::{
     client::legacy,
     rt::{TokioExecutor, TokioTimer},
 };
-use std::{net::IpAddr, time::Duration};
+use std::{fmt, net::IpAddr, time::Duration};
 
 /// Idle connections that are kept for one host.
 const IDLE_PER_HOST_MAX: usize = 16;
@@ -33,7 +33,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const HEADERS_MAX: usize = 64;
 
 /// A question.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Request {
     /// What to do.
     pub method: Method,
@@ -45,6 +45,15 @@ pub struct Request {
     pub body: Bytes,
     /// How long everything may take, from the look at the name to the last byte of the answer.
     pub timeout: Duration,
+}
+
+impl fmt::Debug for Request {
+    /// URL, headers and body may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Request");
+        shown.field("method", &self.method).field("bytes", &self.body.len());
+        shown.field("timeout", &self.timeout).finish_non_exhaustive()
+    }
 }
 
 /// An answer, whatever its status.

@@ -155,6 +155,24 @@ async fn the_certificate_must_be_for_the_name_in_the_url_and_from_somebody_trust
     assert!(matches!(error, HttpError::Connect { .. }) && !error.may_have_arrived(), "{error}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_name_server_that_stays_silent_is_not_waited_for() {
+    let limit = Rules::public().connect_timeout;
+    let begun = tokio::time::Instant::now();
+    let silent = std::future::pending::<std::io::Result<()>>();
+    let error = connect::within(limit, silent).await.unwrap_err();
+    assert_eq!((error.kind(), begun.elapsed().as_secs()), (std::io::ErrorKind::TimedOut, limit.as_secs()));
+}
+
+#[test]
+fn questions_are_not_printed() {
+    let mut request = get("https://host.example/hunter2".to_owned());
+    request.headers.insert(HOST, "hunter2".parse().unwrap());
+    request.body = Bytes::from_static(b"hunter2");
+    let printed = format!("{request:?}");
+    assert!(printed.contains("GET") && !printed.contains("hunter2"), "{printed}");
+}
+
 #[test]
 fn what_is_no_url_is_refused_without_being_repeated() {
     for wrong in [

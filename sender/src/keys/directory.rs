@@ -1,6 +1,6 @@
 //! A directory of keystores, one file for each account, all under one password.
 
-use super::{Cost, Keystore, KeystoreError, LocalSigner, Password, SecretKey};
+use super::{Cost, Keystore, KeystoreError, LocalSigner, Password, SecretKey, whole_file};
 use crate::signer::{Keys, Signer, SignerError, Signing};
 use alloy_primitives::{Address, hex};
 use std::{
@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
 };
+use tokio::sync::Semaphore;
 
 /// A keystore is a few hundred bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
@@ -52,7 +53,20 @@ pub struct Keystores {
     directory: PathBuf,
     password: Password,
     cost: Cost,
-    signers: Mutex<Vec<Arc<LocalSigner>>>,
+    signers: Signers,
+    /// One key is made at a time: each takes a second of a core, and memory by the hundred megabytes.
+    pub(super) making: Arc<Semaphore>,
+}
+
+/// Shared with what makes keys, which goes on when whoever asked for one has gone.
+#[derive(Clone, Debug)]
+struct Signers(Arc<Mutex<Vec<Arc<LocalSigner>>>>);
+
+impl Signers {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LocalSigner>>> {
+        // A list that is only ever added to cannot be half changed.
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
 }
 
 fn file_error(path: &Path) -> impl FnOnce(io::Error) -> KeysError {
@@ -73,10 +87,13 @@ impl Keystores {
                 signers.push(Arc::new(LocalSigner::from(&key)));
             }
         }
-        Ok(Self { directory: directory.to_owned(), password, cost, signers: Mutex::new(signers) })
+        let signers = Signers(Arc::new(Mutex::new(signers)));
+        let making = Arc::new(Semaphore::new(1));
+        Ok(Self { directory: directory.to_owned(), password, cost, signers, making })
     }
 
-    /// The keystores of a directory, without opening them; none if there is no such directory.
+    /// The keystores of a directory, without opening them; none if there is no such directory. What a write that was
+    /// interrupted has left behind is not one.
     pub fn list(directory: &Path) -> Result<Vec<StoredKey>, KeysError> {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
@@ -111,40 +128,44 @@ impl Keystores {
         let path = directory.join(format!("{}.json", hex::encode(address)));
         let wrong = |why| KeysError::Keystore { path: path.display().to_string(), why };
         let text = Keystore::encrypt(key, password, cost).map_err(wrong)?.to_json();
-        write(directory, &path, &text).map_err(file_error(&path))?;
-        Ok(path)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LocalSigner>>> {
-        // A list that is only ever added to cannot be half changed.
-        self.signers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        let written = whole_file::create(directory, &path, |file| file.write_all(text.as_bytes()));
+        match written {
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Err(KeysError::Exists(address)),
+            written => written.map(|()| path.clone()).map_err(file_error(&path)),
+        }
     }
 }
 
 impl Keys for Keystores {
     fn addresses(&self) -> Vec<Address> {
-        self.lock().iter().map(|signer| signer.address()).collect()
+        self.signers.lock().iter().map(|signer| signer.address()).collect()
     }
 
     fn signer(&self, address: Address) -> Option<Arc<dyn Signer>> {
-        let signers = self.lock();
+        let signers = self.signers.lock();
         let found = signers.iter().find(|signer| signer.address() == address)?;
         Some(found.clone())
     }
 
     fn create(&self) -> Signing<'_, Address> {
         Box::pin(async {
+            let unavailable = |why: &dyn std::fmt::Display| SignerError::Unavailable(why.to_string());
+            // Whoever goes away while it waits here has begun nothing.
+            let turn = self.making.clone().acquire_owned().await.map_err(|why| unavailable(&why))?;
             let (directory, password, cost) = (self.directory.clone(), self.password.clone(), self.cost);
+            let signers = self.signers.clone();
+            // A task that is not waited for goes on: a key in the directory is always one that is managed.
             let made = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
                 let key = SecretKey::random().map_err(|why| SignerError::Unavailable(why.to_string()))?;
                 let stored = Self::store(&directory, &key, &password, cost);
                 stored.map_err(|why| SignerError::Unavailable(why.to_string()))?;
-                Ok(LocalSigner::from(&key))
+                let signer = LocalSigner::from(&key);
+                let address = signer.address();
+                signers.lock().push(Arc::new(signer));
+                Ok(address)
             });
-            let signer = made.await.map_err(|why| SignerError::Unavailable(why.to_string()))??;
-            let address = signer.address();
-            self.lock().push(Arc::new(signer));
-            Ok(address)
+            made.await.map_err(|why| unavailable(&why))?
         })
     }
 }
@@ -165,16 +186,4 @@ fn make_directory(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
-}
-
-/// Writes a new file that only its owner can read, and makes sure that it is there after a power loss.
-fn write(directory: &Path, path: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::File::open(directory)?.sync_all()
 }

@@ -10,6 +10,7 @@ mod secret;
 #[cfg(test)]
 mod tests;
 mod web3signer;
+mod whole_file;
 
 pub use directory::{KeysError, Keystores, StoredKey};
 pub use keystore::{Cost, Keystore, KeystoreError};

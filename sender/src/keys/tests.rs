@@ -1,6 +1,7 @@
 use super::*;
 use crate::http::{Client, Rules};
 use alloy_primitives::{address, hex, keccak256};
+use futures_util::FutureExt;
 use std::{net::SocketAddr, os::unix::fs::PermissionsExt};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -104,6 +105,68 @@ async fn a_directory_of_keys_is_opened_and_grows() {
     std::fs::write(path.join("zz.json"), "not a keystore").unwrap();
     let error = Keystores::open(&path, password("secret"), QUICK).unwrap_err().to_string();
     assert!(error.contains("zz.json") && error.contains("not a keystore that can be used"), "{error}");
+}
+
+#[test]
+fn a_file_that_could_not_be_written_whole_is_not_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, names) = (directory.path().join("key.json"), || std::fs::read_dir(directory.path()).unwrap());
+    let full = whole_file::create(directory.path(), &path, |file| {
+        std::io::Write::write_all(file, b"{ \"crypto\": ")?;
+        // The power may go at this moment: what is there is no keystore, and nobody takes it for one.
+        assert_eq!(names().count(), 1);
+        assert_eq!(Keystores::list(directory.path()).unwrap(), []);
+        Err(std::io::ErrorKind::StorageFull.into())
+    });
+    assert_eq!(full.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(names().count(), 0);
+    whole_file::create(directory.path(), &path, |file| std::io::Write::write_all(file, b"first")).unwrap();
+    let taken = whole_file::create(directory.path(), &path, |_| Ok(())).unwrap_err();
+    assert_eq!(taken.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!((std::fs::read(&path).unwrap().as_slice(), names().count()), (&b"first"[..], 1));
+}
+
+#[test]
+fn what_an_interrupted_write_left_behind_keeps_no_node_from_starting() {
+    let directory = tempfile::tempdir().unwrap();
+    Keystores::store(directory.path(), &key(), &password("secret"), QUICK).unwrap();
+    std::fs::write(directory.path().join(".unfinished-00"), "{ \"cry").unwrap();
+    assert_eq!(Keystores::list(directory.path()).unwrap().len(), 1);
+    assert_eq!(Keystores::open(directory.path(), password("secret"), QUICK).unwrap().addresses().len(), 1);
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_waits_for_is_managed_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = Keystores::open(directory.path(), password("secret"), QUICK).unwrap();
+    {
+        let mut making = keys.create();
+        // It is begun, and whoever asked for it goes away.
+        assert!((&mut making).now_or_never().is_none());
+    }
+    // The turn comes back when it is done.
+    let _turn = keys.making.acquire().await.unwrap();
+    assert_eq!(Keystores::list(directory.path()).unwrap().len(), 1);
+    assert_eq!(keys.addresses().len(), 1);
+}
+
+#[tokio::test]
+async fn keys_are_made_one_at_a_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = Keystores::open(directory.path(), password("secret"), QUICK).unwrap();
+    let turn = keys.making.acquire().await.unwrap();
+    let mut waiting = keys.create();
+    assert!((&mut waiting).now_or_never().is_none());
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    assert!((&mut waiting).now_or_never().is_none());
+    assert_eq!(Keystores::list(directory.path()).unwrap(), []);
+    // Whoever gives up while it waits has begun nothing.
+    drop(waiting);
+    drop(turn);
+    assert_eq!(Keystores::list(directory.path()).unwrap(), []);
+    let made = [keys.create(), keys.create(), keys.create()];
+    assert!(futures_util::future::join_all(made).await.iter().all(Result::is_ok));
+    assert_eq!(keys.addresses().len(), 3);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hyper::{
     header::{ACCEPT, CONTENT_TYPE, HeaderValue},
 };
 use serde_json::json;
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 /// How long a signature may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -25,12 +25,18 @@ pub struct Web3Signer {
 }
 
 /// One of them.
-#[derive(Debug)]
 struct Remote {
     client: Client,
     /// Where to ask for a signature.
     url: String,
     address: Address,
+}
+
+impl fmt::Debug for Remote {
+    /// The URL may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Remote").field(&self.address).finish()
+    }
 }
 
 impl Web3Signer {

@@ -5,7 +5,7 @@
 
 use super::{
     AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, Precondition, Request,
-    RequestId, State, Subject, Write, key,
+    RequestId, State, Write, key,
 };
 use alloy_primitives::B256;
 use types::Time;
@@ -119,14 +119,7 @@ fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, ser
         (key::request(&request.id), serde_json::to_vec(request)?),
         (key::live(request.account, request.accepted_at, &request.id), vec![]),
     ];
-    let event = Event {
-        account: request.account,
-        subject: Subject::Request(request.id.clone()),
-        sequence: 1,
-        kind: EventKind::Accepted,
-        at: now,
-        data: serde_json::to_value(request)?,
-    };
+    let event = Event::about_request(request, None, EventKind::Accepted, now);
     rows.extend(event_rows(&event, &config.endpoints)?);
     let preconditions = rows.iter().map(|(key, _)| Precondition::Absent(key.clone())).collect();
     let writes = rows.into_iter().map(|(key, value)| Write::Put(key, value)).collect();
@@ -143,6 +136,7 @@ pub(super) fn event_rows(
         let delivery = Delivery {
             account: event.account,
             subject: event.subject.clone(),
+            since: event.since,
             sequence: event.sequence,
             endpoint: endpoint.clone(),
             tries: 0,

@@ -81,6 +81,8 @@ pub struct Config {
     pub actions_max: usize,
     /// How long records are kept after their end.
     pub retention_ms: u64,
+    /// How long a delivery that was given up is kept, and with it what it is about.
+    pub dead_letter_ms: u64,
     /// What happens when a nonce is lost to a foreign transaction.
     pub on_foreign: OnForeign,
     /// Whether we hold the key; otherwise nothing can be signed and a lost loan needs someone to act.
@@ -123,6 +125,7 @@ impl Default for Config {
             drafts_max: 16,
             actions_max: 64,
             retention_ms: 24 * 3600 * 1000,
+            dead_letter_ms: 7 * 24 * 3600 * 1000,
             on_foreign: OnForeign::Requeue,
             holds_key: true,
             endpoints: vec![],

@@ -1,7 +1,9 @@
 //! Deliveries: at least once, in a subject's order for each endpoint, with longer and longer pauses, and a place for
 //! what nobody takes.
 
-use super::{AccountId, Authority, Commit, Fence, Precondition, Subject, Write, commit::Key, key, quantity};
+use super::{
+    AccountId, Authority, Commit, Event, Fence, Precondition, Subject, Write, commit::Key, key, quantity,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use types::{Duration, Time};
@@ -20,13 +22,16 @@ pub struct Delivery {
     pub account: AccountId,
     /// What the event is about.
     pub subject: Subject,
+    /// When the request was accepted, which is part of the event's name.
+    #[serde(default, with = "quantity::maybe_time", skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
     /// Which of the subject's events.
     pub sequence: u32,
     /// Whom to tell.
     pub endpoint: String,
     /// Failures so far.
     pub tries: u32,
-    /// When to try next.
+    /// When to try next; of a dead letter, when it was given up.
     #[serde(with = "quantity::time")]
     pub next_at: Time,
 }
@@ -37,13 +42,18 @@ pub enum Next {
     /// It is to be tried again.
     Retry(Delivery),
     /// It is given up, and kept for whoever looks.
-    Dead,
+    Dead(Delivery),
 }
 
 impl Delivery {
     /// Its row.
     pub fn key(&self) -> Key {
         key::delivery(self.account, &self.subject, self.sequence, &self.endpoint)
+    }
+
+    /// The event's name.
+    pub fn event_id(&self) -> String {
+        Event::id_of(&self.subject, self.since, self.sequence)
     }
 
     /// The row of the event itself.
@@ -55,7 +65,7 @@ impl Delivery {
     pub fn after_failure(&self, now: Time) -> Next {
         let tries = self.tries + 1;
         if tries >= TRIES_MAX {
-            return Next::Dead;
+            return Next::Dead(Self { tries, next_at: now, ..self.clone() });
         }
         let pause = PAUSE_MS.saturating_mul(1 << (tries - 1).min(30)).min(PAUSE_MAX_MS);
         Next::Retry(Self { tries, next_at: now + Duration::from_millis(pause), ..self.clone() })
@@ -76,9 +86,9 @@ impl Delivery {
     pub fn fail(&self, epoch: u64, now: Time) -> Result<Commit, serde_json::Error> {
         let writes = match self.after_failure(now) {
             Next::Retry(next) => vec![Write::Put(self.key(), serde_json::to_vec(&next)?)],
-            Next::Dead => {
-                let dead = key::dead_letter(self.account, &self.subject, self.sequence, &self.endpoint);
-                vec![Write::Delete(self.key()), Write::Put(dead, serde_json::to_vec(self)?)]
+            Next::Dead(dead) => {
+                let row = key::dead_letter(self.account, &self.subject, self.sequence, &self.endpoint);
+                vec![Write::Delete(self.key()), Write::Put(row, serde_json::to_vec(&dead)?)]
             }
         };
         self.commit(epoch, writes)

@@ -1,6 +1,6 @@
 //! What webhooks tell. An event is written in the commit that causes it, so it exists exactly if its cause does.
 
-use super::{AccountId, RequestId, quantity};
+use super::{AccountId, Mined, Request, RequestId, Slot, State, quantity};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use types::Time;
@@ -66,6 +66,10 @@ pub struct Event {
     pub account: AccountId,
     /// What it is about.
     pub subject: Subject,
+    /// When a request was accepted; nothing for an account. A request's name is free again when it is forgotten, and its
+    /// next bearer's events are other events.
+    #[serde(default, with = "quantity::maybe_time", skip_serializing_if = "Option::is_none")]
+    pub since: Option<Time>,
     /// Its number among the subject's events, from 1, without holes.
     pub sequence: u32,
     /// What happened.
@@ -73,21 +77,56 @@ pub struct Event {
     /// When.
     #[serde(with = "quantity::time")]
     pub at: Time,
-    /// The request with its transaction data and receipt, or what there is to say about the account.
+    /// The request with its attempts and where it was mined, or what there is to say about the account.
     pub data: serde_json::Value,
 }
 
 impl Event {
-    /// The event's name. It is the same however often it is delivered.
+    /// The newest event about a request, whose number is its count of events. Every such event has data of one form:
+    /// `request`; `attempts`, what was signed for its nonce, as far as that is not settled (then it is in the request's
+    /// `past`); and `mined`, which of them is in a block, where, and its receipt.
+    pub(super) fn about_request(request: &Request, slot: Option<&Slot>, kind: EventKind, at: Time) -> Self {
+        let mined = match &request.state {
+            State::Confirmed { hash, inclusion, .. } | State::Reverted { hash, inclusion, .. } => {
+                Some(Mined { hash: *hash, inclusion: inclusion.clone() })
+            }
+            _ => slot.and_then(|slot| slot.mined.clone()),
+        };
+        let attempts = slot.map(|slot| slot.attempts.as_slice()).unwrap_or_default();
+        Self {
+            account: request.account,
+            subject: Subject::Request(request.id.clone()),
+            since: Some(request.accepted_at),
+            sequence: request.events,
+            kind,
+            at,
+            data: serde_json::json!({ "request": request, "attempts": attempts, "mined": mined }),
+        }
+    }
+
+    /// An account's event.
+    pub(super) fn about_account(
+        account: AccountId,
+        sequence: u32,
+        kind: EventKind,
+        data: serde_json::Value,
+        at: Time,
+    ) -> Self {
+        Self { account, subject: Subject::Account(account), since: None, sequence, kind, at, data }
+    }
+
+    /// The event's name. It is the same however often it is delivered, and no other event ever has it.
     pub fn id(&self) -> String {
-        Self::id_of(&self.subject, self.sequence)
+        Self::id_of(&self.subject, self.since, self.sequence)
     }
 
     /// The name of a subject's event.
-    pub fn id_of(subject: &Subject, sequence: u32) -> String {
+    pub fn id_of(subject: &Subject, since: Option<Time>, sequence: u32) -> String {
         match subject {
-            Subject::Request(id) => format!("evt_{id}_{sequence}"),
-            Subject::Account(id) => format!("evt_{id}_{sequence}"),
+            Subject::Request(id) => {
+                format!("evt_r_{id}_{:x}_{sequence}", since.map_or(0, Time::as_millis))
+            }
+            Subject::Account(id) => format!("evt_a_{id}_{sequence}"),
         }
     }
 }

@@ -69,9 +69,20 @@ pub fn all_done() -> Key {
     "t/".to_owned()
 }
 
+/// The end that a row of [`all_done`] stands for.
+pub fn time_of_done(key: &str) -> Option<Time> {
+    let time = key.strip_prefix("t/")?.split('/').next()?;
+    u64::from_str_radix(time, 16).ok().map(Time::from_millis)
+}
+
 /// An event.
 pub fn event(subject: &Subject, sequence: u32) -> Key {
     format!("e/{subject}/{sequence:08x}")
+}
+
+/// All events of accounts.
+pub fn account_events() -> Key {
+    "e/a/".to_owned()
 }
 
 /// An event that an endpoint is to be told.
@@ -92,6 +103,11 @@ pub fn deliveries_about(account: AccountId, subject: &Subject) -> Key {
 /// A delivery that was given up.
 pub fn dead_letter(account: AccountId, subject: &Subject, sequence: u32, endpoint: &str) -> Key {
     format!("x/{account}/{subject}/{sequence:08x}/{endpoint}")
+}
+
+/// All dead letters.
+pub fn all_dead_letters() -> Key {
+    "x/".to_owned()
 }
 
 /// All dead letters of an account.

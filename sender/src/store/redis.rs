@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use types::{Duration, Time};
 
 /// How the server is reached.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RedisOptions {
     /// The server's address, `redis://…`. It may hold a password and is therefore never printed.
     pub url: String,
@@ -33,6 +33,13 @@ pub struct RedisOptions {
     pub namespace: String,
     /// How long an answer is waited for.
     pub answer_ms: u64,
+}
+
+impl fmt::Debug for RedisOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("RedisOptions");
+        shown.field("namespace", &self.namespace).field("answer_ms", &self.answer_ms).finish_non_exhaustive()
+    }
 }
 
 /// What survives if the server loses power.
@@ -272,5 +279,19 @@ impl Store for Redis {
 
     fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_password_is_not_printed() {
+        let url = "redis://:hunter2@127.0.0.1:1/0".to_owned();
+        let options = RedisOptions { url, namespace: "ours".to_owned(), answer_ms: 100 };
+        let refused = Redis::connect(&options).await.unwrap_err();
+        let printed = format!("{options:?} {refused:?} {refused}");
+        assert!(printed.contains("ours") && !printed.contains("hunter2"), "{printed}");
     }
 }

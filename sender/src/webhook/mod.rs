@@ -24,6 +24,7 @@ use crate::{
     endpoint::Endpoint,
     http::{Client, HttpError, Request, Response},
     model::{AccountId, Delivery, delivery::due, key},
+    stats::Stats,
     store::{SCAN_ROWS_MAX, Store, StoreError},
 };
 use core::{future::Future, pin::Pin, time::Duration};
@@ -44,6 +45,8 @@ pub const RUNNING_MAX: usize = 8;
 /// After a look at so many rows the next look waits a millisecond for each of them: a long backlog costs no more than a
 /// part of the time.
 const ROWS_PER_PAUSE_MS: usize = 50;
+/// However quiet it is, every account's rows are looked at this often.
+const LOOK_EVERY: types::Duration = types::Duration::from_secs(60);
 
 /// What time it is; usually [`crate::wall_clock`].
 pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
@@ -65,15 +68,17 @@ impl Post for Client {
 
 /// Delivers until there is nobody left who gives duties.
 pub async fn run(deliveries: Deliveries, post: Arc<dyn Post>, clock: Clock) {
-    let Deliveries { store, duties, endpoints } = deliveries;
+    let Deliveries { store, duties, endpoints, stats } = deliveries;
     let deliverer = Deliverer {
         store,
         post,
         clock,
         endpoints,
+        stats,
         owned: BTreeMap::new(),
         looks: BTreeMap::new(),
         looked: BTreeMap::new(),
+        swept_at: Time::ZERO,
         queues: BTreeMap::new(),
         running: JoinSet::new(),
     };
@@ -93,12 +98,15 @@ struct Deliverer {
     post: Arc<dyn Post>,
     clock: Clock,
     endpoints: watch::Receiver<Arc<Vec<Endpoint>>>,
+    stats: Arc<Stats>,
     /// The accounts of this process, and their epochs.
     owned: BTreeMap<AccountId, u64>,
     /// Accounts whose rows are to be looked at, and when.
     looks: BTreeMap<AccountId, Time>,
     /// When an account may be looked at again.
     looked: BTreeMap<AccountId, Time>,
+    /// When all accounts were looked at last.
+    swept_at: Time,
     queues: BTreeMap<String, Queue>,
     running: JoinSet<Finished>,
 }
@@ -157,6 +165,12 @@ impl Deliverer {
     /// Looks at the rows of accounts with news.
     async fn look(&mut self) {
         let now = self.now();
+        // A clock that was set back must not put the look off.
+        if now < self.swept_at || now.since(self.swept_at) >= LOOK_EVERY {
+            self.swept_at = now;
+            let owned = self.owned.keys().copied().collect::<Vec<_>>();
+            owned.into_iter().for_each(|account| self.look_at(account));
+        }
         let ready = self.looks.iter().filter(|(_, at)| **at <= now).map(|(account, _)| *account);
         for account in ready.collect::<Vec<_>>() {
             self.looks.remove(&account);
@@ -198,6 +212,7 @@ impl Deliverer {
                     store: self.store.clone(),
                     post: self.post.clone(),
                     clock: self.clock.clone(),
+                    stats: self.stats.clone(),
                     endpoint: endpoint.cloned(),
                     epoch,
                 };
@@ -214,16 +229,18 @@ impl Deliverer {
         let Finished { endpoint, lane, epoch, ended } = finished;
         let account = lane.0;
         let Some(queue) = self.queues.get_mut(&endpoint) else { return };
-        queue.ended(&lane);
-        let current = self.owned.get(&account) == Some(&epoch);
+        let missed = queue.ended(&lane);
+        let owned = self.owned.get(&account).copied();
         match ended {
-            Ended::Recorded(Some(next)) if current => queue.offer(next),
-            Ended::Recorded(_) => {}
+            Ended::Recorded(Some(next)) if owned == Some(epoch) => queue.offer(next),
+            // It found nothing more, but something came after it looked.
+            Ended::Recorded(None) if owned == Some(epoch) && missed => self.look_at(account),
+            Ended::Recorded(None) if owned == Some(epoch) => {}
             // The worker will notice too, and say so.
-            Ended::Stale if current => self.lose(account),
+            Ended::Stale if owned == Some(epoch) => self.lose(account),
             // It was taken again meanwhile, and this lane was not looked at because it was running.
-            Ended::Stale if self.owned.contains_key(&account) => self.look_at(account),
-            Ended::Stale => {}
+            Ended::Recorded(_) | Ended::Stale if owned.is_some() => self.look_at(account),
+            Ended::Recorded(_) | Ended::Stale => {}
         }
         self.queues.retain(|_, queue| !queue.is_empty());
     }
@@ -232,7 +249,7 @@ impl Deliverer {
     fn pause(&self) -> Duration {
         let queued = self.queues.values().filter_map(|queue| queue.next_at(RUNNING_MAX));
         let next = queued.chain(self.looks.values().copied()).min();
-        let idle = Duration::from_secs(3600);
+        let idle = LOOK_EVERY;
         next.map_or(idle, |at| Duration::from_millis(at.since(self.now()).as_millis() as u64 + 1).min(idle))
     }
 }

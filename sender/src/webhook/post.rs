@@ -4,7 +4,8 @@ use super::{Clock, Post, signature};
 use crate::{
     endpoint::Endpoint,
     http::{HttpError, Request},
-    model::{Commit, Delivery, Event, key},
+    model::{Delivery, Event, Next, key},
+    stats::Stats,
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError},
 };
 use bytes::Bytes;
@@ -33,6 +34,7 @@ pub(super) struct Errand {
     pub(super) store: Arc<dyn Store>,
     pub(super) post: Arc<dyn Post>,
     pub(super) clock: Clock,
+    pub(super) stats: Arc<Stats>,
     /// Whom to tell; nobody any more if there is none.
     pub(super) endpoint: Option<Endpoint>,
     pub(super) epoch: u64,
@@ -56,24 +58,41 @@ impl Errand {
         let stored = self.head(delivery).await?;
         let Some(delivery) = stored else { return Ok(Ended::Recorded(None)) };
         let told = match self.event(&delivery).await? {
-            None => Ok(()),
-            Some(event) => self.tell(&event).await,
+            None => None,
+            Some(event) => Some(self.tell(&event).await),
         };
-        let commit = match told {
-            Ok(()) => delivery.succeed(self.epoch)?,
-            Err(why) => {
-                tracing::debug!(endpoint = delivery.endpoint, tries = delivery.tries + 1, %why, "a webhook was not taken");
-                delivery.fail(self.epoch, (self.clock)())?
-            }
+        let now = (self.clock)();
+        let commit = match &told {
+            None | Some(Ok(())) => delivery.succeed(self.epoch)?,
+            Some(Err(_)) => delivery.fail(self.epoch, now)?,
         };
-        match self.commit(commit).await? {
-            Outcome::Stale => Ok(Ended::Stale),
-            Outcome::Committed | Outcome::Conflict(_) => Ok(Ended::Recorded(self.head(&delivery).await?)),
+        match self.store.commit(commit).await? {
+            Outcome::Stale => return Ok(Ended::Stale),
+            Outcome::Committed => self.note(&delivery, told, now),
+            Outcome::Conflict(_) => {}
         }
+        Ok(Ended::Recorded(self.head(&delivery).await?))
     }
 
-    async fn commit(&self, commit: Commit) -> Result<Outcome, StoreError> {
-        self.store.commit(commit).await
+    /// Lets it be known how a try went: in numbers, and what was given up in the log.
+    fn note(&self, delivery: &Delivery, told: Option<Result<(), Refused>>, now: Time) {
+        let (counters, endpoint) = (&self.stats.counters, &delivery.endpoint);
+        let why = match told {
+            None => return,
+            Some(Ok(())) => return Stats::count(&counters.webhooks_delivered, 1),
+            Some(Err(why)) => why,
+        };
+        Stats::count(&counters.webhooks_failed, 1);
+        match delivery.after_failure(now) {
+            Next::Retry(next) => {
+                tracing::debug!(endpoint, tries = next.tries, %why, "a webhook was not taken");
+            }
+            Next::Dead(dead) => {
+                Stats::count(&counters.webhooks_dead, 1);
+                let event = delivery.event_id();
+                tracing::warn!(endpoint, event, tries = dead.tries, %why, "a webhook is given up: see the dead letters");
+            }
+        }
     }
 
     /// The first delivery of a lane, as the store has it.

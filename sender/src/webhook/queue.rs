@@ -18,15 +18,17 @@ pub(super) fn lane_of(delivery: &Delivery) -> Lane {
 pub(super) struct Queue {
     heads: BTreeMap<Lane, Delivery>,
     order: BTreeSet<(Time, Lane)>,
-    running: BTreeSet<Lane>,
+    /// Lanes that are running, and whether something was offered to them meanwhile.
+    running: BTreeMap<Lane, bool>,
 }
 
 impl Queue {
-    /// Takes the first delivery of a lane as it is in the store. While a lane is running, what is read is old: whoever
-    /// runs it brings the next one.
+    /// Takes the first delivery of a lane as it is in the store. While a lane is running, what is read may be old or new:
+    /// it is not taken, but whoever ends the lane learns that there was something ([`Queue::ended`]).
     pub(super) fn offer(&mut self, head: Delivery) {
         let lane = lane_of(&head);
-        if self.running.contains(&lane) {
+        if let Some(missed) = self.running.get_mut(&lane) {
+            *missed = true;
             return;
         }
         self.forget_lane(&lane);
@@ -42,13 +44,14 @@ impl Queue {
         }
         let (_, lane) = self.order.pop_first()?;
         let head = self.heads.remove(&lane)?;
-        self.running.insert(lane);
+        self.running.insert(lane, false);
         Some(head)
     }
 
-    /// A delivery has ended, well or not.
-    pub(super) fn ended(&mut self, lane: &Lane) {
-        self.running.remove(lane);
+    /// A delivery has ended, well or not. Whether something was offered while it was running: the rows must then be looked
+    /// at again, because what ran may have looked for more before that was written.
+    pub(super) fn ended(&mut self, lane: &Lane) -> bool {
+        self.running.remove(lane).unwrap_or_default()
     }
 
     /// When something is to be done; never while as many are running as may.

@@ -2,6 +2,7 @@
 
 use super::{Owned, Worker};
 use crate::{
+    duty::Duty,
     model::{Command, Request, key},
     store::{SCAN_ROWS_MAX, StoreError, scan_all},
 };
@@ -32,6 +33,10 @@ impl Worker {
         let ids = live.iter().filter_map(|(name, _)| key::request_of_live(name));
         let unknown: Vec<String> =
             ids.filter(|id| owned.account.request(id).is_none()).map(|id| key::request(&id)).collect();
+        if !unknown.is_empty() {
+            // Whoever accepted them has told its own deliverer, which may not deliver for this account.
+            self.shared.charge(Duty::News(self.id));
+        }
         for names in unknown.chunks(SCAN_ROWS_MAX) {
             for row in store.get(names.to_vec()).await?.into_iter().flatten() {
                 match serde_json::from_slice::<Request>(&row) {

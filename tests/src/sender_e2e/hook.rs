@@ -8,11 +8,7 @@ use hyper::HeaderMap;
 use parking_lot::Mutex;
 use serde_json::Value;
 use standardwebhooks::Webhook;
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io,
-    sync::Arc,
-};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 /// How much of what comes is refused, in thousandths.
 const REFUSED: u64 = 20;
@@ -22,8 +18,8 @@ const REFUSED: u64 = 20;
 pub(super) struct Heard {
     /// The numbers of each request's events, in the order of their first arrival.
     pub sequences: BTreeMap<String, Vec<u64>>,
-    /// Names of events that were taken.
-    pub names: BTreeSet<String>,
+    /// Events that were taken: what came under each name.
+    pub names: BTreeMap<String, Bytes>,
     /// What could not be verified or read, or came under a name that does not fit.
     pub wrong: Vec<String>,
     /// How often the same came again.
@@ -82,16 +78,26 @@ fn note(heard: &mut Heard, secret: &str, headers: &HeaderMap, body: &Bytes) -> R
     webhook.verify(body, headers).map_err(|why| format!("not verified: {why}"))?;
     let event: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
     let name = headers.get("webhook-id").and_then(|id| id.to_str().ok()).ok_or("no webhook-id")?;
-    let (request, sequence) = name.rsplit_once('_').ok_or("a name without a number")?;
-    let request = request.strip_prefix("evt_").ok_or("a name of another kind")?;
-    let sequence: u64 = sequence.parse().map_err(|_| "a name without a number")?;
+    let sequence = name.rsplit('_').next().and_then(|number| number.parse().ok());
+    let sequence: u64 = sequence.ok_or("a name without a number")?;
+    // Accounts have events of their own; nobody counts those here.
+    let request = event["subject"]["request"].as_str();
+    let kind = request.map_or("evt_a_".to_owned(), |request| format!("evt_r_{request}_"));
+    if !name.starts_with(&kind) || event["id"] != name {
+        return Err(format!("{name} is about {} and says it is {}", event["subject"], event["id"]));
+    }
     if event["sequence"].as_u64() != Some(sequence) {
         return Err(format!("{name} says it is number {}", event["sequence"]));
     }
-    if !heard.names.insert(name.to_owned()) {
+    if let Some(before) = heard.names.get(name) {
         heard.repeated += 1;
-        return Ok(());
+        // What comes again must be what came before, or a receiver that acts once has acted on something else.
+        let same = before == body;
+        return if same { Ok(()) } else { Err(format!("{name} came again with another body")) };
     }
-    heard.sequences.entry(request.to_owned()).or_default().push(sequence);
+    heard.names.insert(name.to_owned(), body.clone());
+    if let Some(request) = request {
+        heard.sequences.entry(request.to_owned()).or_default().push(sequence);
+    }
     Ok(())
 }

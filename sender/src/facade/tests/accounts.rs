@@ -136,7 +136,8 @@ async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     world.confirmed("told").await;
     let waiting = world.sender.deliveries(Default::default()).await.unwrap();
     assert_eq!(waiting.items.len(), 4);
-    assert_eq!(waiting.items[0].event_id, "evt_told_1");
+    let accepted_at = world.sender.by_key("told").await.unwrap().request.accepted_at.as_millis();
+    assert_eq!(waiting.items[0].event_id, format!("evt_r_told_{accepted_at:x}_1"));
     world.sender.remove_endpoint(&endpoint.id).await.unwrap();
     assert_eq!(world.sender.remove_endpoint(&endpoint.id).await.unwrap_err().kind(), Kind::NotFound);
     let wrong = crate::facade::NewEndpoint { url: "file:///etc/passwd".into(), ..new };

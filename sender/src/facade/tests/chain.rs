@@ -38,6 +38,8 @@ pub(super) struct State {
     pub genesis: Option<B256>,
     /// What the chain takes.
     pub limits: Limits,
+    /// An account of which only an old block and an old balance are seen.
+    pub lags: Option<(Address, u64, U256)>,
 }
 
 pub(super) struct Chain {
@@ -154,13 +156,19 @@ impl Target for Chain {
         if std::mem::take(&mut self.state().panics) {
             return Box::pin(async { panic!("as the test wants it") });
         }
-        ready(self.answer(|state| View {
-            latest: head(state.height),
-            latest_count: count(state, account),
-            finalized_number: state.height,
-            finalized_count: count(state, account),
-            balance: state.balances.get(&account).copied().unwrap_or_default(),
-            quote: QUOTE,
+        ready(self.answer(|state| {
+            let now = || (state.height, state.balances.get(&account).copied().unwrap_or_default());
+            let old =
+                state.lags.filter(|(of, ..)| *of == account).map(|(_, height, balance)| (height, balance));
+            let (height, balance) = old.unwrap_or_else(now);
+            View {
+                latest: head(height),
+                latest_count: count(state, account),
+                finalized_number: height,
+                finalized_count: count(state, account),
+                balance,
+                quote: QUOTE,
+            }
         }))
     }
 

@@ -1,9 +1,13 @@
 //! Groups: picking, growing, paying.
 
 use super::{World, group, submission};
-use crate::facade::{From, Funding, Kind, NewGroup};
-use alloy_primitives::U256;
-use std::collections::BTreeSet;
+use crate::{
+    facade::{From, Funding, Kind, NewGroup},
+    keys::LocalKeys,
+};
+use alloy_primitives::{B256, U256};
+use futures_util::FutureExt;
+use std::{collections::BTreeSet, sync::Arc};
 
 #[tokio::test]
 async fn the_least_loaded_account_of_a_group_sends() {
@@ -57,8 +61,57 @@ async fn a_busy_group_grows_and_its_new_account_is_paid_for() {
 }
 
 #[tokio::test]
-async fn groups_that_make_no_sense_are_refused() {
+async fn a_node_that_lags_behind_makes_nobody_pay_twice() {
+    let mut world = World::new(2).await;
+    let (member, owner) = (world.account(0).address, world.account(1).address);
+    let before = world.chain.balance(member);
+    let funding = Funding { owner, threshold: before + U256::from(1), amount: U256::from(10) };
+    world.chain.set(|chain| chain.lags = Some((member, 0, before)));
+    let new = NewGroup { funding: Some(funding), ..group("g", vec![member]) };
+    world.sender.create_group(new).await.unwrap();
+    let last = format!("top-up:g:{member:x}:0");
+    world.confirmed(&last).await;
+    for _ in 0..3 {
+        world.sender.tend_groups().await;
+    }
+    world.chain.set(|chain| chain.lags = None);
+    world.sender.tend_groups().await;
+    let next = format!("top-up:g:{member:x}:1").parse().unwrap();
+    assert_eq!(world.sender.get(&next).await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(world.chain.balance(member), before + funding.amount);
+}
+
+#[tokio::test]
+async fn an_account_whose_key_is_elsewhere_is_not_picked() {
+    let other = World::new(3).await;
+    other.sender.create_group(group("g", other.keys.addresses())).await.unwrap();
+    other.sender.shutdown().await;
+    // A process with one of the three keys, over the same rows.
+    let keys = LocalKeys::new([B256::repeat_byte(3)], true);
+    let mut world = World::on(other.chain.clone(), other.store.clone(), Arc::new(keys)).await;
+    for index in 0..4 {
+        let key = format!("k-{index}");
+        let taken = world.sender.submit(submission(&key, From::Group("g".into()), 1)).await.unwrap();
+        assert_eq!(taken.transaction.request.account, world.account(0));
+        world.confirmed(&key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_group_that_nobody_waits_for_is_made_as_a_whole() {
     let world = World::new(1).await;
+    let new = NewGroup { size_min: 3, ..group("g", vec![]) };
+    // It is begun, and whoever asked for it goes away.
+    assert!(Box::pin(world.sender.create_group(new)).now_or_never().is_none());
+    while world.sender.group("g").is_err() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.keys.addresses().len(), 1 + 3);
+}
+
+#[tokio::test]
+async fn groups_that_make_no_sense_are_refused() {
+    let world = World::new(2).await;
     let wrong = |change: fn(&mut NewGroup)| {
         let mut new = group("g", vec![world.account(0).address]);
         change(&mut new);
@@ -69,6 +122,12 @@ async fn groups_that_make_no_sense_are_refused() {
     assert_eq!(wrong(|new| new.size_max = 0).await.unwrap_err().kind(), Kind::Invalid);
     assert_eq!(wrong(|new| new.chain_id = 1).await.unwrap_err().kind(), Kind::NotFound);
     assert_eq!(wrong(|new| new.members = vec![Default::default()]).await.unwrap_err().kind(), Kind::NotFound);
+    let owner = world.account(1).address;
+    let fund = |amount: u64, owner| Funding { owner, threshold: U256::from(5), amount: U256::from(amount) };
+    for (funding, member) in [(fund(0, owner), world.account(0)), (fund(5, owner), world.account(1))] {
+        let new = NewGroup { funding: Some(funding), ..group("paid", vec![member.address]) };
+        assert_eq!(world.sender.create_group(new).await.unwrap_err().kind(), Kind::Invalid);
+    }
     let made = wrong(|_| ()).await.unwrap();
     assert_eq!(wrong(|_| ()).await.unwrap(), made);
     assert_eq!(wrong(|new| new.size_max = 3).await.unwrap_err().kind(), Kind::Conflict);

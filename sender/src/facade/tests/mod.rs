@@ -2,11 +2,12 @@
 
 mod accounts;
 mod chain;
+mod forget;
 mod groups;
 mod requests;
 mod shared;
 
-use super::{Error, From, NewGroup, Sender, Settings, Submission, Transaction};
+use super::{Error, From, NewGroup, Sender, Settings, StartDeliveries, Submission, Transaction};
 use crate::{
     clock::wall_clock,
     keys::LocalKeys,
@@ -45,7 +46,17 @@ impl World {
     }
 
     async fn on(chain: Arc<Chain>, store: Arc<dyn Store>, keys: Arc<dyn Keys>) -> Self {
-        Self::try_on(chain, store, keys, "test").await.unwrap()
+        Self::with(chain, store, keys, config(), None).await
+    }
+
+    async fn with(
+        chain: Arc<Chain>,
+        store: Arc<dyn Store>,
+        keys: Arc<dyn Keys>,
+        config: Config,
+        deliveries: Option<StartDeliveries>,
+    ) -> Self {
+        Self::started(chain, store, keys, config, deliveries, "test").await.unwrap()
     }
 
     /// The same under a name; an error if it does not start.
@@ -55,20 +66,24 @@ impl World {
         keys: Arc<dyn Keys>,
         holder: &str,
     ) -> Result<Self, Error> {
+        Self::started(chain, store, keys, config(), None, holder).await
+    }
+
+    async fn started(
+        chain: Arc<Chain>,
+        store: Arc<dyn Store>,
+        keys: Arc<dyn Keys>,
+        config: Config,
+        deliveries: Option<StartDeliveries>,
+        holder: &str,
+    ) -> Result<Self, Error> {
         let settings = Settings {
             store: store.clone(),
             keys: keys.clone(),
             targets: vec![chain.clone()],
-            config: Config {
-                backoff_ms: 20,
-                sweep_ms: 50,
-                gap_grace_ms: 200,
-                replacement_interval_ms: 50,
-                queue_max: 100,
-                ..Config::default()
-            },
+            config,
             holder: holder.into(),
-            deliveries: None,
+            deliveries,
         };
         let sender = Sender::start(settings).await?;
         let events = sender.subscribe();
@@ -111,6 +126,18 @@ impl World {
         let sequences: Vec<u32> = events.iter().map(|event| event.sequence).collect();
         assert_eq!(sequences, (1..=events.len() as u32).collect::<Vec<_>>());
         events.iter().map(|event| format!("{:?}", event.kind)).collect()
+    }
+}
+
+/// Everything happens sooner than in a node.
+fn config() -> Config {
+    Config {
+        backoff_ms: 20,
+        sweep_ms: 50,
+        gap_grace_ms: 200,
+        replacement_interval_ms: 50,
+        queue_max: 100,
+        ..Config::default()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Two processes over one store: one of them runs the account, the other accepts, orders, and takes over.
 
-use super::{World, receiver, submission};
+use super::{World, config, receiver, submission};
 use crate::{
     clock::wall_clock,
+    duty::{Deliveries, Duty},
     facade::{Done, Error, From, Kind},
     keys::LocalKeys,
     model::{
@@ -126,4 +127,24 @@ async fn a_queue_that_another_process_runs_is_limited_too() {
         }
     };
     assert_eq!((accepted, refused.kind()), (100, Kind::Busy));
+}
+
+#[tokio::test]
+async fn the_owners_deliverer_is_told_of_what_another_process_accepted() {
+    let first = World::new(1).await;
+    first.sender.shutdown().await;
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let (give, given) = tokio::sync::oneshot::channel::<Deliveries>();
+    let deliverer: crate::StartDeliveries = Box::new(move |deliveries| drop(give.send(deliveries)));
+    let (chain, keys) = (first.chain.clone(), first.keys.clone());
+    let owner = World::with(chain.clone(), rows.clone(), keys.clone(), config(), Some(deliverer)).await;
+    let mut duties = given.await.unwrap().duties;
+    let account = owner.account(0);
+    // Nothing else happens to a request of an account that is paused.
+    assert_eq!(owner.sender.pause(account).await.unwrap(), Done::Done);
+    while duties.try_recv().is_ok() {}
+    let other = World::on(chain, rows, keys).await;
+    other.send("b", account, 1).await;
+    let told = tokio::time::timeout(super::PATIENCE, duties.recv()).await;
+    assert_eq!(told.expect("the owner's sweep finds it"), Some(Duty::News(account)));
 }

@@ -2,8 +2,8 @@
 
 use super::Account;
 use crate::model::{
-    Authority, Commit, Event, EventKind, Fence, Nonce, Precondition, Request, RequestId, State, Subject,
-    Write, accept::event_rows, commit::COMMIT_ROWS_MAX, key,
+    Authority, Commit, Event, EventKind, Fence, Nonce, Place, Precondition, Request, RequestId, State, Write,
+    accept::event_rows, commit::COMMIT_ROWS_MAX, key,
 };
 use alloy_primitives::B256;
 use std::collections::BTreeSet;
@@ -164,29 +164,18 @@ impl Account {
 
     /// Tells an event about a request.
     pub(super) fn tell(&mut self, id: &RequestId, kind: EventKind, now: Time) {
-        let attempts = self.attempts_of(id);
         let Some(request) = self.requests.get_mut(id) else { return };
         request.events += 1;
-        let data = serde_json::json!({ "request": &*request, "attempts": attempts });
-        let subject = Subject::Request(id.clone());
-        let sequence = request.events;
+        let slot = request.state.nonce().and_then(|nonce| self.places.get(&nonce)).and_then(Place::slot);
         self.changes.requests.insert(id.clone());
-        self.changes.events.push(Event { account: self.id, subject, sequence, kind, at: now, data });
-    }
-
-    fn attempts_of(&self, id: &RequestId) -> serde_json::Value {
-        let nonce = self.requests.get(id).and_then(|request| request.state.nonce());
-        let slot = nonce.and_then(|nonce| self.places.get(&nonce)).and_then(|place| place.slot());
-        slot.map_or(serde_json::Value::Null, |slot| serde_json::json!(slot))
+        self.changes.events.push(Event::about_request(request, slot, kind, now));
     }
 
     /// Tells an event about the account.
     pub(super) fn tell_account(&mut self, kind: EventKind, data: serde_json::Value, now: Time) {
         self.row.events += 1;
         self.touch_row();
-        let subject = Subject::Account(self.id);
-        let sequence = self.row.events;
-        self.changes.events.push(Event { account: self.id, subject, sequence, kind, at: now, data });
+        self.changes.events.push(Event::about_account(self.id, self.row.events, kind, data, now));
     }
 }
 

@@ -373,7 +373,7 @@ fn a_record_is_forgotten_a_day_after_its_end_with_all_that_belongs_to_it() {
     let commit = retention::forget(&ended, 1, &owner.config, now).unwrap().unwrap();
     // It waits until everybody was told.
     let waits = commit.preconditions.iter().filter(|p| owner.rows.contains_key(p.key())).count();
-    assert_eq!((waits, commit.preconditions.len()), (3, 3));
+    assert_eq!((waits, commit.preconditions.len()), (3, 5));
     owner.store(commit);
     let left: Vec<_> = owner.rows.keys().filter(|key| key.contains("/b")).cloned().collect();
     assert!(left.iter().all(|key| key.starts_with("d/")), "{left:?}");

@@ -1,6 +1,7 @@
 //! Tests of the model: the table of answers, the fee rule, and the life of requests step by step.
 
 mod classify;
+mod events;
 mod fees;
 mod harness;
 mod life;

@@ -1,0 +1,173 @@
+//! Nothing grows for ever, and nothing goes while somebody may still want it.
+
+use super::{CHAIN, World, config, submission};
+use crate::{
+    facade::{From, NewEndpoint},
+    forget::Forgetting,
+    model::{
+        AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Fence, Intent, Request, State,
+        Subject, Write, delivery::TRIES_MAX, key,
+    },
+    store::{Acquired, LEASE_MS, Outcome},
+};
+use alloy_primitives::{Address, B256};
+use types::Time;
+
+/// A world that keeps nothing for longer than a millisecond, except dead letters.
+async fn forgetful(dead_letter_ms: u64) -> World {
+    let first = World::new(1).await;
+    first.sender.shutdown().await;
+    let config = Config { retention_ms: 1, dead_letter_ms, ..config() };
+    World::with(first.chain.clone(), first.store.clone(), first.keys.clone(), config, None).await
+}
+
+impl World {
+    async fn rows(&self, prefix: &str) -> Vec<String> {
+        let rows = crate::store::scan_all(&*self.store, prefix).await.unwrap();
+        rows.into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// Writes rows in an account's name.
+    async fn write(&self, account: AccountId, writes: Vec<Write>) {
+        let lease = account.to_string();
+        let Ok(Acquired::Taken { epoch, .. }) =
+            self.store.acquire(lease, "somebody".into(), LEASE_MS, true).await
+        else {
+            panic!("force takes it")
+        };
+        let fence = Fence::of(account, epoch);
+        let authority = Authority::Holder(fence.clone());
+        let commit = Commit { authority, preconditions: vec![], writes };
+        assert_eq!(self.store.commit(commit).await, Ok(Outcome::Committed));
+        assert_eq!(self.store.release(fence).await, Ok(true));
+    }
+
+    async fn endpoint(&self) -> String {
+        let url = "https://a.example/".to_owned();
+        let new = NewEndpoint { url, events: vec![], legacy_signature: false };
+        self.sender.create_endpoint(new).await.unwrap().0.id
+    }
+
+    async fn forget(&self) {
+        // So that all is older than a millisecond.
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        Forgetting::default().pass(self.sender.shared()).await.unwrap();
+    }
+}
+
+fn put(key: String, row: &impl serde::Serialize) -> Write {
+    Write::Put(key, serde_json::to_vec(row).unwrap())
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_kept_for_its_own_time_with_what_it_is_about() {
+    let mut world = forgetful(600_000).await;
+    let (account, endpoint) = (world.account(0), world.endpoint().await);
+    world.sender.submit(submission("a", From::Account(account), 1)).await.unwrap();
+    let done = world.confirmed("a").await;
+    world.sender.shutdown().await;
+    // The last try of each of them fails.
+    let waiting = world.rows("d/").await;
+    assert_eq!(waiting.len(), 4);
+    let mut writes = Vec::new();
+    for name in waiting {
+        let row = world.store.get(vec![name]).await.unwrap().pop().flatten().unwrap();
+        let delivery: Delivery = serde_json::from_slice(&row).unwrap();
+        let last = Delivery { tries: TRIES_MAX - 1, ..delivery };
+        writes.extend(last.fail(0, world.sender.shared().now()).unwrap().writes);
+    }
+    world.write(account, writes).await;
+    world.forget().await;
+    let letters = world.sender.dead_letters(Default::default()).await.unwrap();
+    assert_eq!((letters.items.len(), world.rows("e/r/a/").await.len()), (4, 4));
+    assert_eq!(letters.items[0].tries, TRIES_MAX);
+    assert_eq!(world.sender.get(&done.request.id).await.unwrap(), done);
+    // Nobody can be told any more: then all of it goes.
+    world.sender.remove_endpoint(&endpoint).await.unwrap();
+    world.forget().await;
+    world.forget().await;
+    for prefix in ["x/", "e/", "r/", "t/", "h/"] {
+        assert_eq!(world.rows(prefix).await, Vec::<String>::new(), "{prefix}");
+    }
+}
+
+#[tokio::test]
+async fn dead_letters_and_events_of_accounts_go_in_their_time() {
+    let world = forgetful(1).await;
+    let (account, endpoint) = (world.account(0), world.endpoint().await);
+    let subject = Subject::Account(account);
+    let event = |sequence| Event {
+        account,
+        subject: subject.clone(),
+        since: None,
+        sequence,
+        kind: EventKind::Stalled,
+        at: Time::from_millis(1),
+        data: serde_json::Value::Null,
+    };
+    let delivery = |sequence| Delivery {
+        account,
+        subject: subject.clone(),
+        since: None,
+        sequence,
+        endpoint: endpoint.clone(),
+        tries: 0,
+        next_at: Time::from_millis(1),
+    };
+    let mut writes: Vec<Write> = (1..=3).map(|n| put(key::event(&subject, n), &event(n))).collect();
+    // The second is still to be told; telling the third was given up.
+    writes.push(put(delivery(2).key(), &delivery(2)));
+    writes.push(put(key::dead_letter(account, &subject, 3, &endpoint), &delivery(3)));
+    world.write(account, writes).await;
+    world.forget().await;
+    assert_eq!(world.rows("x/").await, Vec::<String>::new());
+    assert_eq!(world.rows("e/").await, [key::event(&subject, 2)]);
+}
+
+#[tokio::test]
+async fn what_cannot_go_yet_stands_in_nobodys_way() {
+    let world = forgetful(600_000).await;
+    let (endpoint, at) = (world.endpoint().await, Time::from_millis(1));
+    let account = AccountId { chain_id: CHAIN, address: Address::repeat_byte(9) };
+    let ended = |name: &str| Request {
+        id: name.parse().unwrap(),
+        account,
+        intent: Intent::default(),
+        body: B256::ZERO,
+        accepted_at: at,
+        expires_at: None,
+        raw: false,
+        state: State::Cancelled,
+        events: 1,
+        rebinds: 0,
+        past: vec![],
+        completed_at: Some(at),
+    };
+    let mut writes = Vec::new();
+    for index in 0..1_200 {
+        let request = ended(&format!("r{index:04}"));
+        let subject = Subject::Request(request.id.clone());
+        let waiting = Delivery {
+            account,
+            subject,
+            since: Some(at),
+            sequence: 1,
+            endpoint: endpoint.clone(),
+            tries: 0,
+            next_at: at,
+        };
+        writes.push(put(key::request(&request.id), &request));
+        writes.push(Write::Put(key::done(at, &request.id), vec![]));
+        // Of all but the last somebody is still to be told.
+        if index < 1_199 {
+            writes.push(put(waiting.key(), &waiting));
+        }
+    }
+    // These lead nowhere: to no request, and to one that ended at another time.
+    writes.push(Write::Put(key::done(at, &"nobody".parse().unwrap()), vec![]));
+    writes.push(Write::Put(key::done(Time::from_millis(2), &"r0000".parse().unwrap()), vec![]));
+    world.write(account, writes).await;
+    world.forget().await;
+    assert_eq!((world.rows("r/").await.len(), world.rows("t/").await.len()), (1_199, 1_199));
+    assert!(world.sender.by_key("r1199").await.is_err());
+}
