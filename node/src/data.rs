@@ -115,12 +115,19 @@ pub fn backup(
     rest
 }
 
+/// Does something with the sender's file of a node that does not run. Damage at which the engine panics is told as an
+/// error, and only as that.
+pub fn with_sender<T>(act: impl FnOnce() -> Result<T, ::sender::store::StoreError>) -> Result<T, DataError> {
+    let damaged = || Err(::sender::store::StoreError::Unusable("its file is damaged".to_owned()));
+    Ok(store::guarded(act).unwrap_or_else(damaged)?)
+}
+
 /// Copies the sender's file of a node that does not run, if there is one.
 pub fn copy_sender(from: &Path, to: &Path) -> Result<Option<Copied>, DataError> {
     if !from.exists() {
         return Ok(None);
     }
-    ::sender::store::copy_file(from, to)?;
+    with_sender(|| ::sender::store::copy_file(from, to))?;
     Ok(Some(Copied::File))
 }
 
@@ -136,7 +143,7 @@ pub fn restore(from: &Path, to: &Path, sender: &Path) -> Result<(), DataError> {
     refuse_existing([&target, &sender.to_path_buf()])?;
     store::verify(from.join(STORE))?;
     if let Some(source) = &sender_source {
-        ::sender::store::verify_file(source)?;
+        with_sender(|| ::sender::store::verify_file(source))?;
     }
     let spec = fs::read(from.join(SPEC)).map_err(at(&from.join(SPEC)))?;
     fs::create_dir_all(to).map_err(at(to))?;

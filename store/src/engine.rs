@@ -29,6 +29,15 @@ pub fn is_guarded() -> bool {
     GUARDED.get()
 }
 
+/// Runs what reads a file of the engine, which panics at some kinds of damage: `None` then. For files that are not this
+/// crate's too, so that a program has one panic hook for all.
+pub fn guarded<T>(act: impl FnOnce() -> T) -> Option<T> {
+    let before = GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(act));
+    GUARDED.set(before);
+    result.ok()
+}
+
 /// The storage engine.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -97,10 +106,7 @@ impl Engine {
 
     /// Runs what reads the file as a whole. The engine panics at some kinds of damage; then it is damaged.
     pub(crate) fn guarded<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
-        let before = GUARDED.replace(true);
-        let result = catch_unwind(AssertUnwindSafe(act));
-        GUARDED.set(before);
-        result.unwrap_or_else(|_| Err(self.damaged("a page makes no sense".into())))
+        guarded(act).unwrap_or_else(|| Err(self.damaged("a page makes no sense".into())))
     }
 
     /// Begins to write.

@@ -105,7 +105,7 @@ mod values;
 
 pub use base::{Base, CodeTable};
 pub use batch::{Batch, Checkpoint, Unfinished};
-pub use engine::is_guarded;
+pub use engine::{guarded, is_guarded};
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter};
 pub use options::{Chain, Options};

@@ -123,10 +123,6 @@ fn failed(why: StoreError) -> Failure {
     DataError::Store(why).into()
 }
 
-fn sender_failed(why: ::sender::store::StoreError) -> Failure {
-    DataError::Sender(why).into()
-}
-
 /// How much of a copy is written, in a line. The copy may be shorter than what it is made of, so this is about right.
 fn copying(from: PathBuf, to: &Path) -> impl Fn() -> String + use<> {
     let unfinished = data::unfinished(to);
@@ -139,8 +135,8 @@ fn copying(from: PathBuf, to: &Path) -> impl Fn() -> String + use<> {
 
 fn stat(place: &Place, format: Format) -> Result<(), Failure> {
     let stat = open(&place.data_dir)?.stat().map_err(failed)?;
-    let sender = place.sender_there().map(|path| ::sender::store::stat_file(&path)).transpose();
-    let sender = sender.map_err(sender_failed)?;
+    let sender = place.sender_there().map(|path| data::with_sender(|| ::sender::store::stat_file(&path)));
+    let sender = sender.transpose()?;
     let tables = stat
         .tables
         .iter()
@@ -188,8 +184,8 @@ fn check(place: &Place) -> Result<(), Failure> {
     drop(progress);
     let sender = place.sender_there();
     if let Some(path) = &sender {
-        during(|| "checking the sender's pages".to_owned(), || ::sender::store::verify_file(path))
-            .map_err(sender_failed)?;
+        let verify = || data::with_sender(|| ::sender::store::verify_file(path));
+        during(|| "checking the sender's pages".to_owned(), verify)?;
     }
     let (finalized, newest) = store.heads();
     let sender = if sender.is_some() { ", the sender's file too" } else { "" };
@@ -211,8 +207,8 @@ fn compact(place: &Place) -> Result<(), Failure> {
     let (before, after) = during(line(file.clone()), || store::compact(&file)).map_err(failed)?;
     show::print(&format!("{before} bytes before, {after} after\n"));
     if let Some(path) = place.sender_there() {
-        let (before, after) =
-            during(line(path.clone()), || ::sender::store::compact_file(&path)).map_err(sender_failed)?;
+        let compact = || data::with_sender(|| ::sender::store::compact_file(&path));
+        let (before, after) = during(line(path.clone()), compact)?;
         show::print(&format!("the sender's: {before} bytes before, {after} after\n"));
     }
     Ok(())
