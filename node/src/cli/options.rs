@@ -81,7 +81,7 @@ impl Setting for PathBuf {
 macro_rules! no_paths {
     ($($type:ty),+) => { $(impl Setting for $type {})+ };
 }
-no_paths!(bool, u8, u16, u32, u64, usize, String, IpAddr, Address, B256, Bytes, LogFormat, Policy);
+no_paths!(bool, u8, u16, u32, u64, usize, String, IpAddr, Address, B256, Bytes, Foreign, LogFormat, Policy);
 
 /// The example if there is one, else the default.
 macro_rules! example {
