@@ -48,7 +48,18 @@ fn world() -> World {
     world
 }
 
+/// This world has no accounts, and the method that signs typed data is not in it. What it reads is read all the same.
+fn read_typed_data(bytes: &[u8]) {
+    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return };
+    if body["method"] == "eth_signTypedData_v4"
+        && let Ok(preimage) = node::sender::typed_data_preimage(body["params"][1].clone())
+    {
+        assert_eq!(preimage.len(), 66);
+    }
+}
+
 pub(super) fn run(bytes: &[u8]) {
+    read_typed_data(bytes);
     let world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
     let caller = Caller { operator: bytes.len() % 2 == 1 };
     let Some(answer) = world.runtime.block_on(world.api.answer(&caller, bytes)) else { return };
@@ -88,6 +99,12 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
     let simulated = json!({"blockStateCalls": [{"blockOverrides": {"number": "0x9", "time": "0xffffffff"},
         "stateOverrides": over, "calls": [call, {"from": account, "input": "0x5f5ff3"}]}],
         "validation": false, "traceTransfers": true, "returnFullTransactions": true});
+    let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
+    let typed = json!({"types": {"EIP712Domain": [field("name", "string"), field("chainId", "uint256")],
+        "Leaf": [field("grid", "uint8[2][]"), field("who", "address")],
+        "Order": [field("leaves", "Leaf[]"), field("note", "bytes"), field("id", "int64")]},
+        "primaryType": "Order", "domain": {"name": "shop", "chainId": 1337},
+        "message": {"leaves": [{"grid": [[1, 2]], "who": account}], "note": "0x00ff", "id": "-5"}});
     let calls = [
         ("eth_blockNumber", json!([])),
         ("eth_getBlockByNumber", json!(["latest", true])),
@@ -142,6 +159,7 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         ("builder_release", json!([0])),
         ("builder_flushSender", json!([account])),
         ("web3_sha3", json!(["0x00"])),
+        ("eth_signTypedData_v4", json!([account, typed])),
     ];
     let request = |(method, params): &(&str, Value)| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let name = |(method, _): &(&str, Value)| (*method).to_owned();

@@ -27,6 +27,11 @@ impl RedisServer {
 
     /// Starts a server on what `directory` holds. `fsync` is its policy: `always`, `everysec`; none for no file at all.
     pub fn start(directory: &Path, fsync: Option<&str>) -> Self {
+        Self::start_with(directory, fsync, &[])
+    }
+
+    /// The same, with more arguments.
+    pub fn start_with(directory: &Path, fsync: Option<&str>, more: &[&str]) -> Self {
         let deadline = Instant::now() + START_MAX;
         loop {
             // Another process may take the port in between; then there is another one.
@@ -38,6 +43,7 @@ impl RedisServer {
                 .arg(directory)
                 .args(["--appendonly", if fsync.is_some() { "yes" } else { "no" }])
                 .args(["--appendfsync", fsync.unwrap_or("always")])
+                .args(more)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -56,6 +62,11 @@ impl RedisServer {
     /// Where it is.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Where it is, for somebody who has a password.
+    pub fn url_with(&self, password: &str) -> String {
+        format!("redis://:{password}@127.0.0.1:{}", self.port)
     }
 }
 

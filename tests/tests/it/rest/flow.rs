@@ -150,3 +150,56 @@ async fn a_group_is_made_funded_and_sends() {
     assert_eq!(made.status, 201);
     assert_eq!(caller.get("/v1/accounts").await.body.as_array().unwrap().len(), 10 + 3 + 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_one_is_found_by_every_hash_and_a_cancelled_one_is_never_mined() {
+    let (_pectin, mut caller) = dev(&[]);
+    let nonce = format!("/v1/accounts/{ALICE}/nonce");
+    // Behind a nonce on loan nothing can be mined, so there is time for a change of mind.
+    let loan = caller.post(&format!("{nonce}/reserve"), json!({ "ttlMs": 600_000 })).await.body;
+    for id in ["dearer", "unwanted"] {
+        caller.transfer(id, ALICE).await;
+        caller.until(id, &["submitted"]).await;
+    }
+    let first = caller.get("/v1/transactions/dearer").await.body["hash"].clone();
+    let cancel = "/v1/transactions/unwanted/cancel";
+    assert_eq!(caller.post(cancel, Value::Null).await.body["result"], "cancelling");
+    loop {
+        let replaced = caller.post("/v1/transactions/dearer/replace", json!({})).await;
+        if replaced.status == 200 {
+            assert_eq!(replaced.body["result"], "done");
+            break;
+        }
+        assert_eq!((replaced.status, &replaced.body["shouldRetry"]), (409, &json!(true)), "it is too soon");
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    for (id, kind) in [("dearer", "payload"), ("unwanted", "noop")] {
+        loop {
+            let attempts = caller.get(&format!("/v1/transactions/{id}")).await.body["attempts"].clone();
+            if attempts[1]["status"] == "sent" {
+                assert_eq!(attempts[1]["kind"], kind);
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    }
+    let back = json!({ "nonce": loan["nonce"], "token": loan["token"] });
+    assert_eq!(caller.post(&format!("{nonce}/release"), back).await.status, 204);
+    caller.transfer("gap", ALICE).await;
+    let mined = caller.until("dearer", &["confirmed"]).await["hash"].clone();
+    caller.until("unwanted", &["cancelled"]).await;
+    assert_eq!(caller.post(cancel, Value::Null).await.body["result"], "cancelled");
+    assert_ne!(mined, first);
+    for hash in [&first, &mined] {
+        for (method, field) in
+            [("eth_getTransactionByHash", "hash"), ("eth_getTransactionReceipt", "transactionHash")]
+        {
+            let found = caller.call(method, json!([hash])).await;
+            assert_eq!(found["result"][field], mined, "{method} {found}");
+        }
+        let path = format!("/v1/transactions/by-hash/{}", hash.as_str().unwrap());
+        assert_eq!(caller.get(&path).await.body["id"], "dearer");
+    }
+    let count = caller.call("eth_getTransactionCount", json!([BOB, "latest"])).await;
+    assert_eq!(count["result"], "0x0");
+}

@@ -1,50 +1,42 @@
 //! Webhooks and live push of the real process, verified by a library that knows nothing of this project.
 
-use super::world::{ALICE, dev};
+use super::{
+    stub::{self, Asked},
+    world::{ALICE, dev},
+};
 use futures_util::{SinkExt, StreamExt};
-use hyper::{HeaderMap, Method, header::HeaderName};
+use hyper::{HeaderMap, Method};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::{TcpListener, TcpStream},
     sync::mpsc,
 };
 use tokio_tungstenite::tungstenite::Message;
 
-type Hook = (HeaderMap, Vec<u8>);
+pub(super) type Hook = (HeaderMap, Vec<u8>);
 
 /// Takes every webhook with 204.
 async fn receiver() -> (SocketAddr, mpsc::UnboundedReceiver<Hook>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    let (sender, hooks) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(receive(stream, sender.clone()));
-        }
-    });
-    (at, hooks)
+    receiver_with(Arc::new(AtomicU16::new(204))).await
 }
 
-async fn receive(stream: TcpStream, hooks: mpsc::UnboundedSender<Hook>) -> Option<()> {
-    let mut stream = BufReader::new(stream);
-    loop {
-        let (mut headers, mut line) = (HeaderMap::new(), String::new());
-        stream.read_line(&mut line).await.ok().filter(|length| *length > 0)?;
-        loop {
-            line.clear();
-            stream.read_line(&mut line).await.ok()?;
-            let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-            headers.insert(name.parse::<HeaderName>().ok()?, value.parse().ok()?);
-        }
-        let length = headers.get("content-length")?.to_str().ok()?.parse().ok()?;
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await.ok()?;
-        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.ok()?;
-        hooks.send((headers, body)).ok()?;
-    }
+/// Answers every webhook with this status, which may change.
+pub(super) async fn receiver_with(status: Arc<AtomicU16>) -> (SocketAddr, mpsc::UnboundedReceiver<Hook>) {
+    let (sender, hooks) = mpsc::unbounded_channel();
+    let at = stub::serve(move |Asked { headers, body, .. }| {
+        let _nobody_listens = sender.send((headers, body)).is_err();
+        (status.load(Ordering::SeqCst), String::new())
+    });
+    (at.await, hooks)
 }
 
 /// Receives until the request is confirmed; gives all its events in order.
@@ -82,6 +74,10 @@ async fn endpoints_are_told_in_order_and_signatures_hold_through_a_rotation() {
     assert_eq!((kinds[0], kinds[kinds.len() - 1]), ("accepted", "confirmed"), "{kinds:?}");
     assert!(events.keys().copied().eq(1..=events.len() as u64), "no hole: {:?}", events.keys());
     for ((headers, body), event) in events.values() {
+        // One form for all of them.
+        let data = event["data"].as_object().unwrap();
+        assert!(data.keys().eq(["attempts", "mined", "request"]), "{event}");
+        assert_eq!((&data["request"]["id"], &data["request"]["events"]), (&json!("one"), &event["sequence"]));
         Webhook::new(&old).unwrap().verify(body, headers).unwrap();
         assert_eq!(headers["webhook-id"], event["id"].as_str().unwrap());
         assert_eq!(headers["x-signature-sha256"].len(), 64);

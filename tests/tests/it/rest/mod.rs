@@ -5,4 +5,7 @@ mod canaries;
 mod document;
 mod flow;
 mod hooks;
+mod letters;
+mod signer;
+mod stub;
 mod world;

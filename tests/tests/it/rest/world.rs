@@ -110,6 +110,14 @@ impl Caller {
         self.ask(Method::POST, path, None, body).await
     }
 
+    /// Calls a JSON-RPC method; gives the whole answer.
+    #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
+    pub(super) async fn call(&mut self, method: &str, params: Value) -> Value {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let answer = self.raw(Method::POST, "/", &[("content-type", "application/json")], body).await;
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
     /// Hands over a transfer of one wei.
     pub(super) async fn transfer(&mut self, key: &str, from: &str) -> Answer {
         let body = json!({ "from": from, "to": BOB, "value": "0x1" });
