@@ -10,7 +10,7 @@ use queue::Record;
 use service::{Config, genesis::Genesis};
 use state::{Key, Values};
 use std::hint::black_box;
-use store::{Batch, Chain, LogFilter, Options, Store, Unfinished};
+use store::{Batch, Chain, LogFilter, LogLimits, Options, Store, Unfinished};
 use tests::blocks::{self, Call, Wallet, contracts};
 use types::{Time, Transaction};
 
@@ -119,12 +119,12 @@ fn logs(c: &mut Criterion) {
     let filter = LogFilter { addresses: vec![RARE_TOKEN], topics: vec![] };
     let reader = store.reader().unwrap();
     c.bench_function("200 logs of an address in 10,000 blocks", |b| {
-        b.iter(|| assert_eq!(reader.logs(0..=10_000, &filter, 1000).unwrap().len(), 200));
+        b.iter(|| assert_eq!(reader.logs(0..=10_000, &filter, LogLimits::NONE).unwrap().len(), 200));
     });
     c.bench_function("the receipts of the 100 blocks with them", |b| {
         b.iter(|| {
             for number in (1..=10_000).step_by(100) {
-                black_box(reader.logs(number..=number, &LogFilter::default(), 1000).unwrap());
+                black_box(reader.logs(number..=number, &LogFilter::default(), LogLimits::NONE).unwrap());
             }
         });
     });

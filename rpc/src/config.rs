@@ -26,19 +26,21 @@ pub struct Limits {
     pub outgoing_messages_max: usize,
     /// The same in bytes; also what its messages may take that are worked on.
     pub outgoing_bytes_max: usize,
-    /// Filters of all clients.
+    /// Filters of all clients. When there are as many, one of the client that has most gives way to the next.
     pub filters_max: usize,
     /// How long a filter lives that nobody asks for.
     pub filter_ttl: Duration,
+    /// What is kept in memory of what filters have not told yet.
+    pub notices_bytes_max: usize,
     /// The time for the headers of a request to arrive, and for a WebSocket client to show signs of life.
     pub idle_timeout: Duration,
     /// Gas of a call.
     pub call_gas_max: u64,
-    /// Time of a call or an estimate.
+    /// Time of a call, an estimate, a trace or a search.
     pub call_timeout: Duration,
-    /// Calls that run at once.
+    /// Calls that run at once, besides one of a client that has hardly called lately.
     pub calls_running_max: usize,
-    /// Calls that wait for their turn; more are refused.
+    /// Calls that wait for their turn; more are refused, first those of who has most of them.
     pub calls_waiting_max: usize,
     /// Blocks in a range of logs.
     pub log_blocks_max: u64,
@@ -84,6 +86,7 @@ impl Default for Limits {
             outgoing_bytes_max: 4 * 1024 * 1024,
             filters_max: 1024,
             filter_ttl: Duration::from_secs(300),
+            notices_bytes_max: 64 * 1024 * 1024,
             idle_timeout: Duration::from_secs(60),
             call_gas_max: 50_000_000,
             call_timeout: Duration::from_secs(5),

@@ -3,7 +3,7 @@
 //! One task compares each snapshot with what it has told so far. Subscriptions listen to it; filters look into the list
 //! of the last notices. Both see the same in the same order, so they cannot disagree.
 
-use crate::{Archive, Feed, PendingBlock, PoolIndex, Snapshot, snapshot::Happened};
+use crate::{Archive, Feed, Limits, PendingBlock, PoolIndex, Snapshot, snapshot::Happened};
 use parking_lot::Mutex;
 use std::{
     collections::VecDeque,
@@ -12,14 +12,19 @@ use std::{
         Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
+    time::{Duration, Instant},
 };
 use tokio::sync::broadcast;
 use types::{Event, ReceiptedBlock, Transaction};
 
 /// How many notices a slow subscriber may be behind before it is cut off.
 const NOTICES_WAITING_MAX: usize = 4096;
-/// How many notices are kept for filters.
+/// How many notices are kept for filters at most.
 const NOTICES_KEPT_MAX: usize = 8192;
+/// About what a transaction takes in memory, twice its bytes not counted: they are kept encoded and decoded.
+const TRANSACTION_BYTES: usize = 1024;
+/// About what a log takes in memory, its data not counted.
+const LOG_BYTES: usize = 256;
 /// How many told blocks are remembered, to say which of them were given up: more than can be unfinished.
 const BLOCKS_TOLD_MAX: usize = 256;
 
@@ -34,6 +39,24 @@ pub(crate) enum Notice {
     Pending(Arc<PendingBlock>),
     /// Everything that happened, as the operator sees it.
     Happened(Happened),
+}
+
+impl Notice {
+    /// About what it takes in memory, as if nobody else held it.
+    fn bytes(&self) -> usize {
+        let transactions = |all: &[Transaction]| {
+            all.iter().map(|tx| TRANSACTION_BYTES + 2 * tx.encoded().len()).sum::<usize>()
+        };
+        match self {
+            Self::Block { block, .. } => {
+                let logs = block.receipts.iter().flat_map(|receipt| receipt.logs());
+                let logs = logs.map(|log| LOG_BYTES + log.data.data.len()).sum::<usize>();
+                TRANSACTION_BYTES + transactions(block.block.transactions()) + logs
+            }
+            Self::Transactions(all) => transactions(all),
+            Self::Pending(_) | Self::Happened(_) => 0,
+        }
+    }
 }
 
 /// A notice with its number, counted from when the node started.
@@ -52,17 +75,68 @@ pub(crate) struct Hub {
     kept: Arc<Mutex<Kept>>,
 }
 
-#[derive(Default)]
+/// What filters have not asked for yet. It is held until no filter can ask for it any more, or until it takes too much:
+/// blocks are large, and here they live longer than in any snapshot.
 struct Kept {
     newest: u64,
-    notices: VecDeque<Notice>,
+    notices: VecDeque<KeptNotice>,
+    bytes: usize,
+    bytes_max: usize,
+    /// As long as a filter lives that nobody asks for.
+    ttl: Duration,
+}
+
+struct KeptNotice {
+    notice: Notice,
+    bytes: usize,
+    since: Instant,
+}
+
+impl Kept {
+    fn new(limits: &Limits) -> Self {
+        let (bytes_max, ttl) = (limits.notices_bytes_max, limits.filter_ttl);
+        Self { newest: 0, notices: VecDeque::new(), bytes: 0, bytes_max, ttl }
+    }
+
+    fn push(&mut self, notice: Notice, now: Instant) {
+        self.newest += 1;
+        let bytes = notice.bytes();
+        self.bytes += bytes;
+        self.notices.push_back(KeptNotice { notice, bytes, since: now });
+        self.forget(now);
+    }
+
+    /// Lets go of what is too old or too much. The newest one stays, however large it is.
+    fn forget(&mut self, now: Instant) {
+        while let Some(oldest) = self.notices.front()
+            && self.notices.len() > 1
+            && (self.notices.len() > NOTICES_KEPT_MAX
+                || self.bytes > self.bytes_max
+                || now.saturating_duration_since(oldest.since) > self.ttl)
+        {
+            self.bytes -= oldest.bytes;
+            self.notices.pop_front();
+        }
+    }
+
+    fn since(&self, told: u64) -> Option<Vec<Notice>> {
+        let new = usize::try_from(self.newest.checked_sub(told)?).ok()?;
+        let old = self.notices.len().checked_sub(new)?;
+        Some(self.notices.range(old..).map(|kept| kept.notice.clone()).collect())
+    }
 }
 
 impl Hub {
     /// Follows a feed for as long as it lives.
-    pub(crate) fn start(feed: &Feed, archive: Arc<dyn Archive>, pool: Arc<PoolIndex>) -> Self {
+    pub(crate) fn start(
+        feed: &Feed,
+        archive: Arc<dyn Archive>,
+        pool: Arc<PoolIndex>,
+        limits: &Limits,
+    ) -> Self {
         let notices = broadcast::channel(NOTICES_WAITING_MAX).0;
-        let hub = Self { notices, sent: Arc::default(), kept: Arc::default() };
+        let kept = Arc::new(Mutex::new(Kept::new(limits)));
+        let hub = Self { notices, sent: Arc::default(), kept };
         let mut snapshots = feed.watch();
         let mut happened = feed.listen();
         let first = snapshots.borrow_and_update().clone();
@@ -112,12 +186,7 @@ impl Hub {
 
     fn tell(&self, notice: Notice) {
         if matches!(notice, Notice::Block { .. } | Notice::Transactions(_)) {
-            let mut kept = self.kept.lock();
-            kept.newest += 1;
-            if kept.notices.len() == NOTICES_KEPT_MAX {
-                kept.notices.pop_front();
-            }
-            kept.notices.push_back(notice.clone());
+            self.kept.lock().push(notice.clone(), Instant::now());
         }
         self.send(notice);
     }
@@ -137,12 +206,9 @@ impl Hub {
         self.kept.lock().newest
     }
 
-    /// The notices after `told`, and the number of the newest; `None` if some of them are not kept any more.
-    pub(crate) fn since(&self, told: u64) -> Option<(u64, Vec<Notice>)> {
-        let kept = self.kept.lock();
-        let new = usize::try_from(kept.newest.checked_sub(told)?).ok()?;
-        let old = kept.notices.len().checked_sub(new)?;
-        Some((kept.newest, kept.notices.range(old..).cloned().collect()))
+    /// The notices after `told`; `None` if some of them are not kept any more.
+    pub(crate) fn since(&self, told: u64) -> Option<Vec<Notice>> {
+        self.kept.lock().since(told)
     }
 }
 
@@ -199,4 +265,42 @@ pub(crate) fn id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("0x{:016x}{:016x}", KEYS.0.hash_one(count) | 1 << 63, KEYS.1.hash_one(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{Header, Receipt, ReceiptEnvelope};
+    use alloy_primitives::{Address, Log};
+    use types::SealedBlock;
+
+    /// A block whose only log has so many bytes.
+    fn block(number: u64, bytes: usize) -> Notice {
+        let log = Log::new_unchecked(Address::ZERO, vec![], vec![0; bytes].into());
+        let receipt = Receipt { logs: vec![log], ..Receipt::default() }.with_bloom();
+        let block = SealedBlock::new(Header { number, ..Header::default() }, vec![]);
+        let block = ReceiptedBlock { block, receipts: [ReceiptEnvelope::Legacy(receipt)].into() };
+        Notice::Block { block, removed: false }
+    }
+
+    #[test]
+    fn what_is_kept_for_filters_is_bounded_in_bytes_and_in_time() {
+        let limits = Limits { notices_bytes_max: 1_000_000, ..Limits::default() };
+        let mut kept = Kept::new(&limits);
+        let start = Instant::now();
+        (0..100).for_each(|number| kept.push(block(number, 100_000), start));
+        assert!(
+            kept.bytes <= 1_000_000 && kept.notices.len() == 9,
+            "{} in {}",
+            kept.bytes,
+            kept.notices.len()
+        );
+        assert!(kept.since(90).is_none(), "what is gone is not told as if it were all");
+        assert_eq!(kept.since(91).unwrap().len(), 9);
+        kept.push(block(100, 10_000_000), start);
+        assert_eq!(kept.since(100).unwrap().len(), 1, "the newest one can always be told");
+        let later = start + limits.filter_ttl + Duration::from_secs(1);
+        kept.push(block(101, 0), later);
+        assert_eq!((kept.notices.len(), kept.bytes), (1, block(101, 0).bytes()));
+    }
 }

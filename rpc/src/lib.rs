@@ -20,10 +20,11 @@
 //! * **Errors** ([`Error`]) have the codes and words of go-ethereum, always with HTTP status 200. What is malformed below
 //!   JSON-RPC has an HTTP status of its own (413, 415, 429, ..); nothing that a client sends leads to 500.
 //! * **Work that takes its time** (calls, estimates, simulations, traces, logs) runs on threads of its own at a low
-//!   priority, a few at once, with limits of gas and time; what comes beyond waits, and beyond that is refused.
+//!   priority, a few at once, with limits of gas, time and memory; what comes beyond waits, and beyond that is refused.
 //! * **Nobody takes more than a share.** A connection that asks for much waits for its turn behind those that ask for
-//!   little; large requests come one after the other; when all places are taken, whoever lets the node wait longest gives
-//!   way; large answers together take so much memory and no more, and who does not read them is cut off.
+//!   little, and its calls behind theirs; large requests come one after the other; when all places are taken, whoever lets
+//!   the node wait longest gives way; when there are too many filters, whoever has most of them; large answers together take
+//!   so much memory and no more, and who does not read them is cut off.
 //!
 //! # Limits
 //!
@@ -66,8 +67,10 @@ mod state;
 mod stats;
 mod view;
 
-pub use api::{Api, Caller, Extension, Json, Notices, Sources};
-pub use archive::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, MemoryArchive, Place, matching_logs};
+pub use api::{Api, Caller, Extension, Json, Notices, Origin, Sources};
+pub use archive::{
+    Archive, ArchiveError, Foreign, LogEntry, LogFilter, LogLimits, MemoryArchive, Place, matching_logs,
+};
 pub use chain::{Chain, Forks};
 pub use config::{Config, Limits, Rate};
 pub use driver::{Driver, Order, OrderError, SubmitError};

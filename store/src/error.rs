@@ -100,12 +100,9 @@ pub enum StoreError {
     /// The step does not fit what is stored. Nothing of it was written.
     #[error("the step does not fit what is stored: {0}")]
     Refused(String),
-    /// More logs match than are asked for at once.
-    #[error("more than {max} logs match")]
-    TooManyLogs {
-        /// The limit.
-        max: usize,
-    },
+    /// There is more to look through than the time allows.
+    #[error("looking took too long")]
+    TooLong,
 }
 
 /// What to do after an error.

@@ -41,7 +41,7 @@
 //! | ended transactions remembered | [`Options::ended_max`] |
 //! | states | [`Options::trail_blocks`], and the unfinished ones |
 //! | the queue's records | those of unfinished blocks |
-//! | logs in an answer | an argument of [`Reader::logs`] |
+//! | logs in an answer, and the time to find them | an argument of [`Reader::logs`] |
 //! | memory for pages | [`Options::cache_bytes`] |
 //!
 //! # Errors
@@ -107,7 +107,7 @@ pub use base::{Base, CodeTable};
 pub use batch::{Batch, Checkpoint, Unfinished};
 pub use engine::{guarded, is_guarded};
 pub use error::{Retry, StoreError};
-pub use logs::{FoundLog, LogFilter};
+pub use logs::{FoundLog, LogFilter, LogLimits};
 pub use options::{Chain, Options};
 #[cfg(feature = "faults")]
 pub use plant::Row;

@@ -10,8 +10,11 @@ use crate::{
 use alloy_primitives::{Address, B256, Log};
 use core::ops::RangeInclusive;
 use redb::{Key, ReadOnlyTable};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Instant};
 use types::BlockId;
+
+/// The clock is looked at once in so many entries of the index.
+const ENTRIES_BETWEEN: usize = 1024;
 
 /// What to look for: a log of any of the addresses whose topic at each position is any of those given for it. An empty
 /// list is no condition.
@@ -46,6 +49,42 @@ impl LogFilter {
     }
 }
 
+/// How far a search goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogLimits {
+    /// So many logs are enough.
+    pub logs: usize,
+    /// And so many bytes of their data: the log that exceeds them is the last one.
+    pub bytes: usize,
+    /// By then it must be done.
+    pub until: Option<Instant>,
+}
+
+impl LogLimits {
+    /// Everything, however long it takes.
+    pub const NONE: Self = Self { logs: usize::MAX, bytes: usize::MAX, until: None };
+
+    fn check_time(&self) -> Result<()> {
+        match self.until {
+            Some(until) if Instant::now() >= until => Err(StoreError::TooLong),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a search has found.
+struct Found {
+    logs: Vec<FoundLog>,
+    bytes: usize,
+    limits: LogLimits,
+}
+
+impl Found {
+    const fn is_enough(&self) -> bool {
+        self.logs.len() >= self.limits.logs || self.bytes > self.limits.bytes
+    }
+}
+
 /// A log with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundLog {
@@ -64,74 +103,81 @@ pub struct FoundLog {
 }
 
 impl Reader {
-    /// The logs of final blocks that match, in order; an error if there are more than `max`.
-    pub fn logs(&self, blocks: RangeInclusive<u64>, filter: &LogFilter, max: usize) -> Result<Vec<FoundLog>> {
+    /// The logs of final blocks that match, in order, as far as the limits allow.
+    pub fn logs(
+        &self,
+        blocks: RangeInclusive<u64>,
+        filter: &LogFilter,
+        limits: LogLimits,
+    ) -> Result<Vec<FoundLog>> {
         let (first, last) = (*blocks.start(), (*blocks.end()).min(self.finalized().number));
         if first > last || filter.topics.len() > 4 {
             return Ok(vec![]);
         }
         let table = self.table(RECEIPTS)?;
-        let mut found = Vec::new();
-        let mut read = |number: u64, bytes: &[u8]| self.matching(number, bytes, filter, max, &mut found);
-        match self.candidates(first, last, filter)? {
+        let mut found = Found { logs: vec![], bytes: 0, limits };
+        match self.candidates(first, last, filter, &limits)? {
             Some(numbers) => {
                 for number in numbers {
+                    if found.is_enough() {
+                        break;
+                    }
+                    limits.check_time()?;
                     if let Some(bytes) = table.get(number).map_err(|error| self.error(error))? {
-                        read(number, bytes.value())?;
+                        self.matching(number, bytes.value(), filter, &mut found)?;
                     }
                 }
             }
             None => {
                 for entry in table.range(first..=last).map_err(|error| self.error(error))? {
+                    if found.is_enough() {
+                        break;
+                    }
+                    limits.check_time()?;
                     let (number, bytes) = entry.map_err(|error| self.error(error))?;
-                    read(number.value(), bytes.value())?;
+                    self.matching(number.value(), bytes.value(), filter, &mut found)?;
                 }
             }
         }
-        Ok(found)
+        Ok(found.logs)
     }
 
     /// The matching logs of one block.
-    fn matching(
-        &self,
-        number: u64,
-        bytes: &[u8],
-        filter: &LogFilter,
-        max: usize,
-        found: &mut Vec<FoundLog>,
-    ) -> Result<()> {
-        let before = found.len();
-        let mut too_many = false;
+    fn matching(&self, number: u64, bytes: &[u8], filter: &LogFilter, found: &mut Found) -> Result<()> {
+        let before = found.logs.len();
         let walked = receipts::walk(
             bytes,
             |log| {
-                if too_many || !filter.fits_raw(&log) {
-                    return;
-                }
-                too_many = found.len() == max;
-                if !too_many {
-                    found.push(place(number, &log));
+                if !found.is_enough() && filter.fits_raw(&log) {
+                    found.logs.push(place(number, &log));
+                    found.bytes += log.data.len();
                 }
             },
             |_| {},
         );
         let damaged = |error| self.shared.engine.damaged(format!("the receipts of block {number}: {error}"));
         let (hash, timestamp) = walked.map_err(damaged)?;
-        for log in &mut found[before..] {
+        for log in &mut found.logs[before..] {
             (log.block.hash, log.timestamp) = (hash, timestamp);
         }
-        if too_many { Err(StoreError::TooManyLogs { max }) } else { Ok(()) }
+        Ok(())
     }
 
     /// The blocks that may have a matching log; `None` if there is no condition.
-    fn candidates(&self, first: u64, last: u64, filter: &LogFilter) -> Result<Option<BTreeSet<u64>>> {
+    fn candidates(
+        &self,
+        first: u64,
+        last: u64,
+        filter: &LogFilter,
+        limits: &LogLimits,
+    ) -> Result<Option<BTreeSet<u64>>> {
         let mut numbers = None;
         if !filter.addresses.is_empty() {
             let table = self.table(LOG_ADDRESSES)?;
             let mut any = BTreeSet::new();
             for address in &filter.addresses {
                 let key = |number| address_key(&address.0.0, number);
-                self.postings(&table, key(first)..=key(last), &mut any)?;
+                self.postings(&table, key(first)..=key(last), limits, &mut any)?;
             }
             narrow(&mut numbers, any);
         }
@@ -141,7 +187,7 @@ impl Reader {
             let mut any = BTreeSet::new();
             for topic in topics {
                 let key = |number| topic_key(position, &topic.0, number);
-                self.postings(&table, key(first)..=key(last), &mut any)?;
+                self.postings(&table, key(first)..=key(last), limits, &mut any)?;
             }
             narrow(&mut numbers, any);
         }
@@ -153,6 +199,7 @@ impl Reader {
         &self,
         table: &ReadOnlyTable<&'static [u8; N], ()>,
         range: RangeInclusive<[u8; N]>,
+        limits: &LogLimits,
         numbers: &mut BTreeSet<u64>,
     ) -> Result<()>
     where
@@ -160,7 +207,10 @@ impl Reader {
     {
         let range =
             table.range::<&[u8; N]>(range.start()..=range.end()).map_err(|error| self.error(error))?;
-        for entry in range {
+        for (count, entry) in range.enumerate() {
+            if count.is_multiple_of(ENTRIES_BETWEEN) {
+                limits.check_time()?;
+            }
             let (key, _) = entry.map_err(|error| self.error(error))?;
             numbers.extend(key.value().last_chunk().map(|number| u64::from_be_bytes(*number)));
         }

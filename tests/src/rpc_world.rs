@@ -5,7 +5,7 @@ use crate::{
     blocks::{Chain as Builder, Values, config},
     http::{Answer, Client},
     pool_driver::PoolDriver,
-    rpc_compat::Schemas,
+    rpc_compat::{Schemas, is_exempt},
 };
 use alloy_primitives::{Address, Bytes, U256};
 use rpc::{
@@ -234,16 +234,6 @@ impl World {
     /// Whether the archive has a block.
     pub fn is_archived(&self, number: u64) -> bool {
         self.archive.block(number).is_ok_and(|block| block.is_some())
-    }
-}
-
-/// What the specification's schemas do not foresee, and every node does: an empty list matches several alternatives of
-/// which one must, and a transaction that waits has no block.
-fn is_exempt(method: &str, result: &Value) -> bool {
-    match method {
-        "eth_getFilterChanges" | "eth_getFilterLogs" => *result == json!([]),
-        "eth_getTransactionByHash" => result["blockHash"].is_null(),
-        _ => false,
     }
 }
 

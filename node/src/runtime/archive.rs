@@ -1,17 +1,20 @@
 //! Final blocks for RPC, from the store.
 
 use alloy_primitives::B256;
-use rpc::{Archive, ArchiveError, LogEntry, LogFilter, Place};
+use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, Place};
 use std::ops::RangeInclusive;
 use store::{Reader, Store, StoreError};
 use types::{Reason, ReceiptedBlock, Time};
 
 /// The store as RPC reads it. Each question is asked of the newest commit.
 #[derive(Clone, Debug)]
-pub(crate) struct StoreArchive(pub(crate) Store);
+pub struct StoreArchive(pub Store);
 
 fn failed(why: StoreError) -> ArchiveError {
-    ArchiveError(Box::new(why))
+    match why {
+        StoreError::TooLong => ArchiveError::TooLong,
+        why => ArchiveError::Unreadable(Box::new(why)),
+    }
 }
 
 impl StoreArchive {
@@ -42,39 +45,19 @@ impl Archive for StoreArchive {
         &self,
         blocks: RangeInclusive<u64>,
         filter: &LogFilter,
-        limit: usize,
+        limits: LogLimits,
     ) -> Result<Vec<LogEntry>, ArchiveError> {
         let filter = store::LogFilter { addresses: filter.addresses.clone(), topics: filter.topics.clone() };
-        let reader = self.reader()?;
-        let found = match reader.logs(blocks.clone(), &filter, limit) {
-            Err(StoreError::TooManyLogs { .. }) => first_logs(&reader, blocks, &filter, limit),
-            found => found,
-        };
-        Ok(found.map_err(failed)?.into_iter().map(entry).collect())
+        let LogLimits { logs, bytes, until } = limits;
+        let limits = store::LogLimits { logs, bytes, until: Some(until) };
+        let found = self.reader()?.logs(blocks, &filter, limits).map_err(failed)?;
+        Ok(found.into_iter().map(entry).collect())
     }
 
     fn ended(&self, hash: &B256) -> Result<Option<(Reason, Time)>, ArchiveError> {
         let ended = self.reader()?.ended(hash).map_err(failed)?;
         Ok(ended.map(|ended| (ended.reason, ended.at)))
     }
-}
-
-/// The first logs of more than there may be: block by block, since matching ones are close together then.
-fn first_logs(
-    reader: &Reader,
-    blocks: RangeInclusive<u64>,
-    filter: &store::LogFilter,
-    limit: usize,
-) -> Result<Vec<store::FoundLog>, StoreError> {
-    let mut found = Vec::new();
-    for number in blocks {
-        found.extend(reader.logs(number..=number, filter, usize::MAX)?);
-        if found.len() >= limit {
-            found.truncate(limit);
-            break;
-        }
-    }
-    Ok(found)
 }
 
 fn entry(found: store::FoundLog) -> LogEntry {

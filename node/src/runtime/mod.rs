@@ -9,6 +9,7 @@ mod methods;
 mod publish;
 mod writer;
 
+pub use archive::StoreArchive;
 pub(crate) use clock::WallClock;
 pub use methods::{DevMethods, Faucet};
 pub use rpc::Config as RpcConfig;
@@ -21,7 +22,6 @@ use crate::{
     sender::{self, Pool, Push, SenderConfig, SenderError},
     web::{self, Web},
 };
-use archive::StoreArchive;
 use devnet::Devnet;
 pub(crate) use driving::Command;
 pub(crate) use gateway::Gateway;

@@ -118,8 +118,8 @@ mod tests {
     use serde_json::json;
 
     /// Reads it where a stack that grows with what is sent would soon be at its end.
-    fn read(types: Value, primary: &str) -> Result<Vec<u8>, String> {
-        let given = json!({ "types": types, "primaryType": primary, "domain": {}, "message": {} });
+    fn read(types: impl Into<Value>, primary: &str) -> Result<Vec<u8>, String> {
+        let given = json!({ "types": types.into(), "primaryType": primary, "domain": {}, "message": {} });
         let text = Value::String(given.to_string());
         let thread = std::thread::Builder::new().stack_size(256 * 1024);
         thread.spawn(move || preimage(text)).unwrap().join().unwrap()

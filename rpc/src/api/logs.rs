@@ -2,15 +2,18 @@
 
 use super::{Api, Json, Method};
 use crate::{
-    Error, Limits, LogEntry, LogFilter, Params,
-    archive::matching_logs,
+    Error, Limits, LogFilter, LogLimits, Params,
+    archive::{ArchiveError, FoundLogs},
     error,
-    hex::Hex,
-    reading::{At, Reading},
+    hex::{FromHex, Hex},
+    reading::{At, Found, Reading},
     view::LogView,
 };
-use alloy_primitives::{Address, B256, Bloom, BloomInput};
+use alloy_primitives::{B256, Bloom, BloomInput};
 use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::{fmt::Display, time::Instant};
+use types::BlockId;
 
 pub(super) const METHODS: &[(&str, Method)] = &[("eth_getLogs", Method::Apart(get_logs))];
 
@@ -36,33 +39,15 @@ impl Default for Blocks {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany<T> {
-    One(T),
-    Many(Vec<T>),
-}
-
-impl<T> OneOrMany<T> {
-    fn into_vec(self) -> Vec<T> {
-        match self {
-            Self::One(one) => vec![one],
-            Self::Many(many) => many,
-        }
-    }
-}
-
-/// One topic, several, or any; a null among several is any too.
-type Position = Option<OneOrMany<Option<Hex<B256>>>>;
-
+/// What a client wrote. Each part is read by itself, so that what is wrong can be named.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Raw {
-    from_block: Option<Hex<At>>,
-    to_block: Option<Hex<At>>,
-    block_hash: Option<Hex<B256>>,
-    address: Option<OneOrMany<Hex<Address>>>,
-    topics: Option<Vec<Position>>,
+    from_block: Option<Box<RawValue>>,
+    to_block: Option<Box<RawValue>>,
+    block_hash: Option<Box<RawValue>>,
+    address: Option<Box<RawValue>>,
+    topics: Option<Box<RawValue>>,
 }
 
 impl LogRequest {
@@ -72,37 +57,118 @@ impl LogRequest {
             Some(_) => params.object::<Raw>(index)?,
             None => Raw::default(),
         };
-        let blocks = match (raw.block_hash, raw.from_block, raw.to_block) {
-            (Some(Hex(hash)), None, None) => Blocks::One(hash),
-            (Some(_), ..) => {
-                let why = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
-                return Err(Error::params(format!("invalid argument {index}: {why}")));
-            }
-            (None, from, to) => {
-                let or_latest = |at: Option<Hex<At>>| at.map_or(At::Latest, |hex| hex.0);
-                Blocks::Range(or_latest(from), or_latest(to))
-            }
-        };
-        let addresses = raw.address.map_or_else(Vec::new, OneOrMany::into_vec);
-        let topics = raw.topics.unwrap_or_default();
+        let wrong = |why: String| Error::params(format!("invalid argument {index}: {why}"));
+        let addresses = raw.address.map_or(Ok(vec![]), |raw| one_or_many("address", &raw));
+        let addresses =
+            addresses.map_err(wrong)?.into_iter().enumerate().map(|(at, address)| {
+                address.ok_or_else(|| wrong(format!("address[{at}]: null is no address")))
+            });
+        let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+        let topics = raw.topics.map_or(Ok(vec![]), |raw| positions(&raw)).map_err(wrong)?;
         if topics.len() > TOPICS_MAX {
-            return Err(Error::params("exceed max topics"));
+            return Err(Error::other("exceed max topics"));
         }
-        let topics = topics.into_iter().map(any_of).collect::<Vec<_>>();
         let most = topics.iter().map(Vec::len).max().unwrap_or(0).max(addresses.len());
         if most > limits.filter_items_max {
             let max = limits.filter_items_max;
-            return Err(Error::params(format!("exceed max addresses or topics per search position: {max}")));
+            return Err(Error::other(format!("exceed max addresses or topics per search position: {max}")));
         }
-        let addresses = addresses.into_iter().map(|hex| hex.0).collect();
+        let at = |name: &str, raw: Option<Box<RawValue>>| raw.map(|raw| item::<At>(name, &raw)).transpose();
+        let (from, to) = (at("fromBlock", raw.from_block), at("toBlock", raw.to_block));
+        let blocks = match (raw.block_hash, from.map_err(wrong)?, to.map_err(wrong)?) {
+            (Some(hash), None, None) => Blocks::One(item("blockHash", &hash).map_err(wrong)?),
+            (Some(_), ..) => {
+                let why = "cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other";
+                return Err(wrong(why.to_owned()));
+            }
+            (None, from, to) => {
+                let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+                if [from, to].contains(&At::Pending) {
+                    return Err(Error::other("pending logs are not supported"));
+                }
+                Blocks::Range(from, to)
+            }
+        };
         Ok(Self { blocks, filter: LogFilter { addresses, topics } })
+    }
+
+    /// Reads the parameter at `index`, for blocks that are still to come.
+    pub(crate) fn read_ahead(params: &Params, index: usize, limits: &Limits) -> Result<Self, Error> {
+        let request = Self::read(params, index, limits)?;
+        let is_wrong = match request.blocks {
+            Blocks::One(_) | Blocks::Range(_, At::Latest) => false,
+            Blocks::Range(from, to) => match (fixed(from), fixed(to)) {
+                (Some(from), Some(to)) => from > to,
+                // What is beyond the newest block does not end at a block that is known already.
+                _ => true,
+            },
+        };
+        match is_wrong {
+            true => Err(invalid_range()),
+            false => Ok(request),
+        }
+    }
+
+    /// Whether the logs of a new block are asked for, or of one that was given up.
+    pub(crate) fn concerns(&self, block: BlockId) -> bool {
+        match self.blocks {
+            Blocks::One(hash) => hash == block.hash,
+            Blocks::Range(from, to) => {
+                fixed(from).is_none_or(|from| from <= block.number)
+                    && fixed(to).is_none_or(|to| block.number <= to)
+            }
+        }
     }
 }
 
-/// A null anywhere at a position allows everything there.
-fn any_of(position: Position) -> Vec<B256> {
-    let topics = position.map_or_else(Vec::new, OneOrMany::into_vec);
-    topics.into_iter().map(|topic| topic.map(|hex| hex.0)).collect::<Option<Vec<_>>>().unwrap_or_default()
+/// A number that stays the same whatever blocks come.
+const fn fixed(at: At) -> Option<u64> {
+    match at {
+        At::Number(number) => Some(number),
+        At::Earliest => Some(0),
+        _ => None,
+    }
+}
+
+fn invalid_range() -> Error {
+    Error::params("invalid block range params")
+}
+
+/// Reads one value, or says which one is wrong and why.
+fn item<T: FromHex>(name: impl Display, raw: &RawValue) -> Result<T, String> {
+    serde_json::from_str::<Hex<T>>(raw.get()).map(|hex| hex.0).map_err(|error| {
+        let text = error.to_string();
+        format!("{name}: {}", text.split(" at line ").next().unwrap_or_default())
+    })
+}
+
+/// Reads one value or a list of them, in which there may be nulls.
+fn one_or_many<T: FromHex>(name: &str, raw: &RawValue) -> Result<Vec<Option<T>>, String> {
+    if !raw.get().starts_with('[') {
+        return item(name, raw).map(|one| vec![Some(one)]);
+    }
+    let many = list(name, raw)?;
+    let many = many.into_iter().enumerate().map(|(at, raw)| match raw.get() {
+        "null" => Ok(None),
+        _ => item(format_args!("{name}[{at}]"), raw).map(Some),
+    });
+    many.collect()
+}
+
+fn list<'a>(name: &str, raw: &'a RawValue) -> Result<Vec<&'a RawValue>, String> {
+    serde_json::from_str(raw.get()).map_err(|_| format!("{name}: a list is expected"))
+}
+
+/// For each position one topic, several, or any; a null among several is any too.
+fn positions(raw: &RawValue) -> Result<Vec<Vec<B256>>, String> {
+    let positions = list("topics", raw)?.into_iter().enumerate().map(|(at, raw)| match raw.get() {
+        "null" => Ok(vec![]),
+        _ => {
+            let topics = one_or_many(&format!("topics[{at}]"), raw)?;
+            Ok(topics.into_iter().collect::<Option<Vec<_>>>().unwrap_or_default())
+        }
+    });
+    positions.collect()
 }
 
 fn get_logs(api: &Api, params: &Params) -> Result<Json, Error> {
@@ -118,33 +184,46 @@ impl Api {
     /// The logs that are asked for, as clients see them.
     pub(crate) fn logs(&self, request: &LogRequest) -> Result<Vec<LogView>, Error> {
         let reading = self.reading();
-        let entries = match request.blocks {
+        let limits = &self.config.limits;
+        let most = limits.logs_max;
+        // Data is written with two digits for a byte.
+        let bytes = limits.response_bytes_max / 2;
+        let until = Instant::now() + limits.call_timeout;
+        let mut found = FoundLogs::new(LogLimits { logs: most + 1, bytes, until });
+        match request.blocks {
             Blocks::One(hash) => {
-                let found = reading.block(At::Hash(hash))?.ok_or_else(|| Error::other("unknown block"))?;
-                match &found {
-                    crate::reading::Found::Sealed { block, .. } => {
-                        matching_logs(block, &request.filter).collect()
-                    }
-                    crate::reading::Found::Pending(_) => Vec::new(),
+                let block = reading.block(At::Hash(hash))?.ok_or_else(|| Error::other("unknown block"))?;
+                if let Found::Sealed { block, .. } = &block {
+                    found.look(block, &request.filter).map_err(failed)?;
                 }
             }
-            Blocks::Range(from, to) => self.logs_between(&reading, from, to, &request.filter)?,
-        };
+            Blocks::Range(from, to) => {
+                self.logs_between(&reading, (from, to), &request.filter, &mut found)?;
+            }
+        }
+        if found.is_too_large() {
+            return Err(Error::new(error::TOO_LARGE, "response too large"));
+        }
+        let entries = found.into_logs();
+        if entries.len() > most {
+            let why = format!("query returned more than {most} results; ask for fewer blocks");
+            return Err(Error::new(error::LIMIT, why));
+        }
         Ok(entries.iter().map(|entry| LogView::new(entry, false)).collect())
     }
 
     fn logs_between(
         &self,
         reading: &Reading<'_>,
-        from: At,
-        to: At,
+        (from, to): (At, At),
         filter: &LogFilter,
-    ) -> Result<Vec<LogEntry>, Error> {
+        found: &mut FoundLogs,
+    ) -> Result<(), Error> {
         let latest = reading.latest().number;
         let number = |at| Ok::<_, Error>(reading.number(at)?.unwrap_or(latest));
         let (from, to) = (number(from)?, number(to)?);
         if from > to {
-            return Err(Error::params("invalid block range params"));
+            return Err(invalid_range());
         }
         if to > latest {
             return Err(Error::params("block range extends beyond current head block"));
@@ -154,29 +233,33 @@ impl Api {
             let max = limits.log_blocks_max;
             return Err(Error::params(format!("exceed maximum block range: {max}")));
         }
-        let most = limits.logs_max;
         let memory = reading.snapshot.blocks()[0].id().number;
-        let mut entries = match from < memory {
-            true => {
-                let range = from..=to.min(memory - 1);
-                self.archive.logs(range, filter, most + 1).map_err(Error::internal)?
-            }
-            false => Vec::new(),
-        };
+        if from < memory {
+            let range = from..=to.min(memory - 1);
+            let archived = self.archive.logs(range, filter, found.limits()).map_err(failed)?;
+            archived.into_iter().for_each(|entry| found.push(entry));
+        }
         for block in from.max(memory)..=to {
-            let Some(block) = reading.snapshot.by_number(block) else { continue };
-            if may_match(&block.header().logs_bloom, filter) {
-                entries.extend(matching_logs(&block.block, filter).take(most + 1 - entries.len().min(most)));
-            }
-            if entries.len() > most {
+            if found.is_enough() {
                 break;
             }
+            let Some(block) = reading.snapshot.by_number(block) else { continue };
+            if may_match(&block.header().logs_bloom, filter) {
+                found.look(&block.block, filter).map_err(failed)?;
+            }
         }
-        if entries.len() > most {
-            let why = format!("query returned more than {most} results; ask for fewer blocks");
-            return Err(Error::new(error::LIMIT, why));
+        Ok(())
+    }
+}
+
+/// Why there are no logs.
+fn failed(why: ArchiveError) -> Error {
+    match why {
+        ArchiveError::TooLong => {
+            let why = "query timeout exceeded; ask for fewer blocks, or name an address or a topic";
+            Error::new(error::TIMEOUT, why)
         }
-        Ok(entries)
+        why => Error::internal(why),
     }
 }
 
@@ -185,4 +268,20 @@ pub(crate) fn may_match(bloom: &Bloom, filter: &LogFilter) -> bool {
     let has = |bytes: &[u8]| bloom.contains_input(BloomInput::Raw(bytes));
     let address = filter.addresses.is_empty() || filter.addresses.iter().any(|address| has(&address[..]));
     address && filter.topics.iter().all(|any| any.is_empty() || any.iter().any(|topic| has(&topic[..])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_takes_too_long_says_what_to_do() {
+        let error = failed(ArchiveError::TooLong);
+        assert_eq!(error.code, error::TIMEOUT);
+        assert!(
+            error.message.starts_with("query timeout exceeded; ask for fewer blocks"),
+            "{}",
+            error.message
+        );
+    }
 }

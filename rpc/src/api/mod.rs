@@ -7,6 +7,7 @@ mod blocks;
 mod builder;
 mod calls;
 mod debug;
+mod fair;
 mod fees;
 mod fill;
 mod filters;
@@ -35,13 +36,24 @@ use crate::{
 use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
     /// Whether the operator's token came with the request.
     pub operator: bool,
+    /// Where the request comes from.
+    pub origin: Origin,
+}
+
+/// Where a request comes from. What several clients want at once is shared out by this.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Origin {
+    /// The client's address, if it comes from the network.
+    pub address: Option<IpAddr>,
+    /// The number of its connection.
+    pub connection: u64,
 }
 
 type Now = fn(&Api, &Params) -> Result<Json, Error>;
@@ -142,7 +154,7 @@ impl Api {
         let methods = tables.into_iter().flatten().copied().collect::<HashMap<_, _>>();
         let added = extensions.iter().flat_map(|extension| extension.methods()).copied();
         let stats = Stats::new(methods.keys().copied().chain(added));
-        let hub = Hub::start(&feed, archive.clone(), pool.clone());
+        let hub = Hub::start(&feed, archive.clone(), pool.clone(), &config.limits);
         let gate = Gate::new(&config.limits);
         let filters = Filters::new(&config.limits);
         Arc::new(Self {
@@ -185,7 +197,7 @@ impl Api {
             Some(Method::Later(call)) => call(self, &params, caller).await,
             Some(Method::Apart(call)) => {
                 let (api, call) = (self.clone(), *call);
-                self.gate.run(move || call(&api, &params)).await
+                self.gate.run(caller.origin, move || call(&api, &params)).await
             }
             None => {
                 let mut extensions = self.extensions.iter();

@@ -4,7 +4,8 @@ use super::{Api, Json, Method};
 use crate::{
     Error, Params,
     call::{BlockOverrides, Request, StateOverrides, Traced, Tracer},
-    reading::{At, AtAny, Found},
+    hex::Hex,
+    reading::{At, AtAny, Found, Reading},
 };
 use alloy_primitives::B256;
 use alloy_rpc_types_trace::geth::{GethDebugTracingOptions, GethTrace};
@@ -35,25 +36,18 @@ impl Api {
         Instant::now() + self.config.limits.call_timeout
     }
 
-    /// A tracer at the first transaction of a block.
-    fn tracer(&self, found: &Found) -> Result<Tracer, Error> {
+    /// A tracer at the transaction of a block with this index. The block was found by the same reading: between two
+    /// readings it may have been given up, and the state before it be another one.
+    fn tracer(&self, reading: &Reading<'_>, found: &Found, index: usize) -> Result<Tracer, Error> {
         let header = found.header();
         if header.number == self.chain.genesis.number {
             return Err(Error::other("genesis is not traceable"));
         }
-        let (_, before) = self.reading().state(At::Number(header.number - 1))?;
+        let (_, before) = reading.state(At::Number(header.number - 1))?;
         let mut tracer = Tracer::new(&self.chain, header, before, self.deadline());
         tracer.begin(header)?;
-        Ok(tracer)
-    }
-
-    /// The block of a transaction, its place there, and a tracer at it.
-    fn tracer_at(&self, hash: &B256) -> Result<(Found, usize, Tracer), Error> {
-        let found = self.reading().transaction(hash)?;
-        let (found, index) = found.ok_or_else(|| Error::other("transaction not found"))?;
-        let mut tracer = self.tracer(&found)?;
         found.transactions()[..index].iter().try_for_each(|tx| tracer.pass(tx))?;
-        Ok((found, index, tracer))
+        Ok(tracer)
     }
 }
 
@@ -65,7 +59,10 @@ fn traced(found: &Found, index: usize) -> Traced {
 fn trace_transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(2)?;
     let options = options(params, 1)?;
-    let (found, index, mut tracer) = api.tracer_at(&params.hex(0)?)?;
+    let reading = api.reading();
+    let found = reading.transaction(&params.hex(0)?)?;
+    let (found, index) = found.ok_or_else(|| Error::other("transaction not found"))?;
+    let mut tracer = api.tracer(&reading, &found, index)?;
     api.reply(&tracer.trace(&found.transactions()[index], traced(&found, index), &options)?)
 }
 
@@ -76,10 +73,10 @@ struct OfBlock {
     result: GethTrace,
 }
 
-fn block(api: &Api, at: At) -> Result<Found, Error> {
+fn block(reading: &Reading<'_>, at: At) -> Result<Found, Error> {
     let found = match at {
         At::Pending => None,
-        at => api.reading().block(at)?,
+        at => reading.block(at)?,
     };
     found.ok_or_else(|| match at {
         At::Hash(hash) => Error::other(format!("block {hash} not found")),
@@ -91,8 +88,9 @@ fn block(api: &Api, at: At) -> Result<Found, Error> {
 fn trace_block(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
     params.at_most(2)?;
     let options = options(params, 1)?;
-    let found = block(api, at)?;
-    let mut tracer = api.tracer(&found)?;
+    let reading = api.reading();
+    let found = block(&reading, at)?;
+    let mut tracer = api.tracer(&reading, &found, 0)?;
     let mut traces = Vec::with_capacity(found.transactions().len());
     for (index, tx) in found.transactions().iter().enumerate() {
         let result = tracer.trace(tx, traced(&found, index), &options)?;
@@ -103,9 +101,11 @@ fn trace_block(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct CallOverrides {
+struct CallOptions {
     state_overrides: Option<StateOverrides>,
     block_overrides: Option<BlockOverrides>,
+    /// The call takes the place of this transaction of the block; without it, it comes after all of them.
+    tx_index: Option<Hex<u64>>,
 }
 
 fn trace_call(api: &Api, params: &Params) -> Result<Json, Error> {
@@ -114,41 +114,54 @@ fn trace_call(api: &Api, params: &Params) -> Result<Json, Error> {
     request.check(api.chain.chain_id)?;
     let AtAny(at) = params.optional(1)?.unwrap_or_default();
     let options = options(params, 2)?;
-    let overrides = params.optional::<CallOverrides>(2)?.unwrap_or_default();
-    let (header, state) = api.reading().state(at)?;
-    let mut simulator = api.simulator_at(at)?;
-    simulator.pretend(overrides.state_overrides, overrides.block_overrides)?;
-    let nonce = simulator.account(request.from.unwrap_or_default())?.nonce;
-    let mut tracer = Tracer::new(&api.chain, &header, state, api.deadline());
-    (tracer.db, tracer.env, tracer.cfg) = (simulator.db, simulator.block, simulator.cfg);
-    if !request.is_priced() {
-        tracer.cfg.disable_base_fee = true;
-        tracer.env.basefee = 0;
-    }
-    let tx = request.environment(api.call_gas(&request), nonce, api.chain.chain_id);
-    let traced = Traced { number: header.number, ..Traced::default() };
-    let (trace, _) = tracer.trace_env(&tx, traced, &options)?;
-    api.reply(&trace)
+    let CallOptions { state_overrides, block_overrides, tx_index } = match params.raw(2) {
+        Some(_) => params.object(2)?,
+        None => CallOptions::default(),
+    };
+    let reading = api.reading();
+    let (header, mut tracer) = match tx_index {
+        None => {
+            let (header, state) = reading.state(at)?;
+            let tracer = Tracer::new(&api.chain, &header, state, api.deadline());
+            (header, tracer)
+        }
+        Some(Hex(index)) => {
+            let found = block(&reading, at)?;
+            let index = place(&found, index)?;
+            (found.header().clone(), api.tracer(&reading, &found, index)?)
+        }
+    };
+    let call = (&request, api.call_gas(&request));
+    let pretended = (state_overrides, block_overrides);
+    api.reply(&tracer.trace_call((&api.chain, &header), call, pretended, &options)?)
+}
+
+/// The place before a transaction of a block; an empty block has one place too.
+fn place(found: &Found, index: u64) -> Result<usize, Error> {
+    let places = found.transactions().len().max(1);
+    usize::try_from(index).ok().filter(|index| *index < places).ok_or_else(|| {
+        let hash = found.hash().unwrap_or_default();
+        Error::other(format!("transaction index {index} out of range for block {hash}"))
+    })
 }
 
 fn calls_of_transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
-    let hash = params.hex(0)?;
-    if api.reading().transaction(&hash)?.is_none() {
-        return api.reply(&());
-    }
-    let (found, index, mut tracer) = api.tracer_at(&hash)?;
+    let reading = api.reading();
+    let Some((found, index)) = reading.transaction(&params.hex(0)?)? else { return api.reply(&()) };
+    let mut tracer = api.tracer(&reading, &found, index)?;
     api.reply(&tracer.calls(&found.transactions()[index], traced(&found, index))?)
 }
 
 fn calls_of_block(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
     let AtAny(at) = params.required(0)?;
-    let Some(found) = api.reading().block(at)? else { return api.reply(&()) };
+    let reading = api.reading();
+    let Some(found) = reading.block(at)? else { return api.reply(&()) };
     if found.header().number == api.chain.genesis.number {
         return api.reply(&[(); 0]);
     }
-    let mut tracer = api.tracer(&found)?;
+    let mut tracer = api.tracer(&reading, &found, 0)?;
     let mut traces = Vec::new();
     for (index, tx) in found.transactions().iter().enumerate() {
         traces.extend(tracer.calls(tx, traced(&found, index))?);

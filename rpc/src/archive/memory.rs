@@ -1,6 +1,6 @@
 //! An archive in memory, with the indices that a store has on disk.
 
-use super::{Archive, ArchiveError, Foreign, LogEntry, LogFilter, Place, matching_logs};
+use super::{Archive, ArchiveError, Foreign, FoundLogs, LogEntry, LogFilter, LogLimits, Place};
 use alloy_primitives::{
     B256,
     map::{AddressMap, B256Map},
@@ -90,20 +90,34 @@ impl Archive for MemoryArchive {
         &self,
         range: RangeInclusive<u64>,
         filter: &LogFilter,
-        limit: usize,
+        limits: LogLimits,
     ) -> Result<Vec<LogEntry>, ArchiveError> {
+        let mut found = FoundLogs::new(limits);
         if range.is_empty() {
             return Ok(Vec::new());
         }
         let all = self.0.read();
-        let logs = |(block, _): &(ReceiptedBlock, _)| matching_logs(block, filter).collect::<Vec<_>>();
-        Ok(match all.candidates(&range, filter) {
+        let mut look = |block: &ReceiptedBlock| {
+            found.look(block, filter)?;
+            Ok(!found.is_enough())
+        };
+        match all.candidates(&range, filter) {
             Some(numbers) => {
-                let blocks = numbers.iter().filter_map(|number| all.blocks.get(number));
-                blocks.flat_map(logs).take(limit).collect()
+                for (block, _) in numbers.iter().filter_map(|number| all.blocks.get(number)) {
+                    if !look(block)? {
+                        break;
+                    }
+                }
             }
-            None => all.blocks.range(range).flat_map(|(_, block)| logs(block)).take(limit).collect(),
-        })
+            None => {
+                for (_, (block, _)) in all.blocks.range(range) {
+                    if !look(block)? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(found.into_logs())
     }
 
     fn foreign(&self, number: u64) -> Result<Option<Arc<Foreign>>, ArchiveError> {
@@ -114,11 +128,13 @@ impl Archive for MemoryArchive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matching_logs;
     use alloy_consensus::{
         Header, Receipt, ReceiptEnvelope, SignableTransaction, TxEnvelope, TxLegacy, transaction::Recovered,
     };
     use alloy_primitives::{Address, Bytes, Log, Signature};
     use proptest::prelude::*;
+    use std::time::{Duration, Instant};
     use types::{SealedBlock, Transaction};
 
     fn block(number: u64, logs: Vec<Log>) -> ReceiptedBlock {
@@ -170,7 +186,25 @@ mod tests {
                 logs
             });
             let all = all.take(limit).collect::<Vec<_>>();
-            prop_assert_eq!(archive.logs(range, &filter, limit).unwrap(), all);
+            let until = Instant::now() + Duration::from_secs(600);
+            let limits = LogLimits { logs: limit, bytes: usize::MAX, until };
+            prop_assert_eq!(archive.logs(range, &filter, limits).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn a_search_ends_with_its_time_and_with_its_bytes() {
+        let archive = MemoryArchive::default();
+        let data = |number| Bytes::from(vec![number; 100]);
+        let log = |number| Log::new_unchecked(Address::ZERO, vec![], data(number));
+        (0..9).for_each(|number| archive.insert(block(u64::from(number), vec![log(number)]), None));
+        let until = Instant::now() + Duration::from_secs(600);
+        let limits = LogLimits { logs: 100, bytes: 250, until };
+        let all = LogFilter::default();
+        assert_eq!(archive.logs(0..=8, &all, limits).unwrap().len(), 3, "the third is too much");
+        let over = LogLimits { until: Instant::now(), ..limits };
+        for filter in [all, LogFilter { addresses: vec![Address::ZERO], topics: vec![] }] {
+            assert!(matches!(archive.logs(0..=8, &filter, over), Err(ArchiveError::TooLong)));
         }
     }
 }

@@ -1,25 +1,44 @@
 //! Blocks that are final: what the node's store must answer.
 
+mod found;
 mod memory;
 
+pub(crate) use found::FoundLogs;
 pub use memory::MemoryArchive;
 
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Log, LogData};
-use std::{fmt, ops::RangeInclusive, sync::Arc};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Instant};
 use types::{BlockId, Reason, ReceiptedBlock, Time};
 
-/// The store has no answer. What is wrong is its own business; a client is told that the node has a fault.
+/// Why the archive has no answer.
 #[derive(Debug, thiserror::Error)]
-#[error("the archive cannot be read: {0}")]
-pub struct ArchiveError(pub Box<dyn std::error::Error + Send + Sync>);
+pub enum ArchiveError {
+    /// What is wrong is its own business; a client is told that the node has a fault.
+    #[error("the archive cannot be read: {0}")]
+    Unreadable(Box<dyn std::error::Error + Send + Sync>),
+    /// There is more to look through than the time allows.
+    #[error("looking took too long")]
+    TooLong,
+}
 
 impl ArchiveError {
     /// From a sentence.
     pub fn new(why: impl fmt::Display) -> Self {
-        Self(why.to_string().into())
+        Self::Unreadable(why.to_string().into())
     }
+}
+
+/// How far a search for logs goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogLimits {
+    /// So many logs are enough.
+    pub logs: usize,
+    /// And so many bytes of their data: the log that exceeds them is the last one.
+    pub bytes: usize,
+    /// By then it must be done.
+    pub until: Instant,
 }
 
 /// Where a transaction stands.
@@ -42,12 +61,12 @@ pub trait Archive: Send + Sync + 'static {
     /// Where a transaction stands.
     fn place(&self, hash: &B256) -> Result<Option<Place>, ArchiveError>;
 
-    /// The logs in these blocks that match, in order, at most `limit`.
+    /// The logs in these blocks that match, in order, as far as the limits allow.
     fn logs(
         &self,
         blocks: RangeInclusive<u64>,
         filter: &LogFilter,
-        limit: usize,
+        limits: LogLimits,
     ) -> Result<Vec<LogEntry>, ArchiveError>;
 
     /// How a transaction ended that did not become final, if that is remembered.

@@ -3,6 +3,7 @@
 use super::{
     Place, Shared, access,
     batch::{Plain, Requests, write},
+    lasting::{is_lasting, lasting},
     websocket,
 };
 use crate::{Error, Limits, api::Caller, error};
@@ -70,9 +71,13 @@ pub(super) async fn answer(
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         response.headers_mut().append(header::VARY, HeaderValue::from_static("Origin"));
     }
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        place.wait();
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return Ok(response);
     }
+    if is_lasting(&response) {
+        return Ok(lasting(response, place.work_on()));
+    }
+    place.wait();
     Ok(response)
 }
 
@@ -179,7 +184,8 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
         return text(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
     }
     let limits = &shared.api.config.limits;
-    let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
+    let operator = access::is_operator(&shared.api.config, request.headers());
+    let caller = Caller { operator, origin: visit.place.origin(visit.peer) };
     // What would be refused when it is there is not kept.
     if request.body().size_hint().lower() > limits.body_bytes_max as u64 {
         visit.place.wait();

@@ -14,6 +14,7 @@ mod access;
 mod batch;
 mod held;
 mod http;
+mod lasting;
 mod outgoing;
 mod patient;
 mod places;

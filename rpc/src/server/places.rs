@@ -1,10 +1,11 @@
 //! Places for connections. When all are taken, whoever has let the node wait longest gives way to whoever comes.
 
 use super::share::{Share, Turns};
-use crate::Limits;
+use crate::{Limits, Origin};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -97,6 +98,17 @@ impl Place {
         *self.guest.lets_wait.lock() = None;
     }
 
+    /// The node works for the client until what this gives is dropped; from then on it waits again.
+    pub(super) fn work_on(&self) -> Working {
+        self.work();
+        Working(self.guest.clone())
+    }
+
+    /// What calls on this connection are counted by.
+    pub(super) fn origin(&self, peer: SocketAddr) -> Origin {
+        Origin { address: Some(peer.ip().to_canonical()), connection: self.number }
+    }
+
     /// Makes it the place of a WebSocket, which is silent for good reason and need not give way; there are fewer of
     /// these, so that they never take all places. Whether there is one left.
     pub(super) fn become_websocket(&self) -> bool {
@@ -116,6 +128,15 @@ impl Place {
     /// Waits until the place must be left.
     pub(super) async fn left(&self) {
         self.guest.leave.notified().await;
+    }
+}
+
+/// The node works for a client as long as this lives.
+pub(super) struct Working(Arc<Guest>);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        *self.0.lets_wait.lock() = Some(Instant::now());
     }
 }
 

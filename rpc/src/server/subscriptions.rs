@@ -31,7 +31,7 @@ pub(super) struct Subscriptions {
 /// One subscription.
 pub(super) struct Subscription {
     pub(super) named: Named,
-    pub(super) kind: Kind,
+    pub(super) kind: Arc<Kind>,
     /// What happened up to here is not told.
     pub(super) after: u64,
     /// Notifications begin with this: once the answer that names the subscription is under way.
@@ -41,14 +41,14 @@ pub(super) struct Subscription {
 /// What the client knows a subscription by.
 #[derive(Clone)]
 pub(super) struct Named {
-    pub(super) method: String,
-    pub(super) name: String,
+    pub(super) method: Arc<str>,
+    pub(super) name: Arc<str>,
 }
 
 /// What is subscribed to.
 pub(super) enum Kind {
     Heads,
-    Logs(Box<LogRequest>),
+    Logs(LogRequest),
     Transactions {
         full: bool,
     },
@@ -83,7 +83,7 @@ impl Kind {
         };
         match (space, &*name) {
             ("eth", "newHeads") => Ok(Self::Heads),
-            ("eth", "logs") => Ok(Self::Logs(Box::new(LogRequest::read(params, 1, &api.config.limits)?))),
+            ("eth", "logs") => LogRequest::read_ahead(params, 1, &api.config.limits).map(Self::Logs),
             ("eth", "newPendingTransactions") => {
                 Ok(Self::Transactions { full: params.optional(1)?.unwrap_or(false) })
             }
@@ -119,13 +119,14 @@ impl Subscriptions {
                 tokio::spawn(teller.run()).abort_handle()
             });
             let after = api.hub.sent();
-            match kind {
+            let begun = match kind {
                 Kind::Syncing => {
                     tokio::spawn(named.clone().tell_that_it_is_in_step(place.outgoing, place.begun));
-                    Subscription { named, kind, after, begun: None }
+                    None
                 }
-                kind => Subscription { named, kind, after, begun: Some(place.begun) },
-            }
+                _ => Some(place.begun),
+            };
+            Subscription { named, kind: Arc::new(kind), after, begun }
         })
     }
 
@@ -140,7 +141,8 @@ impl Subscriptions {
                     slow.notify_one();
                 }
             });
-            Subscription { named, kind: Kind::Other(task.abort_handle()), after: 0, begun: None }
+            let kind = Arc::new(Kind::Other(task.abort_handle()));
+            Subscription { named, kind, after: 0, begun: None }
         })
     }
 
@@ -155,8 +157,9 @@ impl Subscriptions {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
-        let named = Named { method: format!("{}_subscription", place.space), name: id() };
-        let answer = api.reply(&named.name);
+        let method = format!("{}_subscription", place.space).into();
+        let named = Named { method, name: id().into() };
+        let answer = api.reply(&*named.name);
         list.push(make(named, place));
         answer
     }
@@ -166,7 +169,7 @@ impl Subscriptions {
         params.at_most(1)?;
         let name = params.required::<String>(0)?;
         let mut list = self.list.lock();
-        match list.iter().position(|subscription| subscription.named.name == name) {
+        match list.iter().position(|subscription| *subscription.named.name == *name) {
             Some(place) => {
                 list.remove(place);
                 api.reply(&true)
@@ -177,7 +180,7 @@ impl Subscriptions {
 
     /// Whether there is the one that is named.
     pub(super) fn has(&self, params: &Params) -> bool {
-        let is = |name: String| self.list.lock().iter().any(|subscription| subscription.named.name == name);
+        let is = |name: String| self.list.lock().iter().any(|one| *one.named.name == *name);
         params.required::<String>(0).is_ok_and(is)
     }
 

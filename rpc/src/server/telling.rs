@@ -6,7 +6,7 @@ use super::{
     subscriptions::{Kind, Named, Subscription},
 };
 use crate::{
-    api::Notices,
+    api::{LogRequest, Notices},
     archive::matching_logs,
     hub::{Notice, Numbered},
     view::{HeaderView, LogView, PendingView, TransactionView, event},
@@ -22,6 +22,9 @@ use std::{
 };
 use tokio::sync::{Notify, broadcast, oneshot};
 use tokio_tungstenite::tungstenite::Message;
+
+/// While so many logs are told, a subscription may have ended.
+const LOGS_BETWEEN: usize = 64;
 
 /// Tells one client.
 pub(super) struct Teller {
@@ -60,50 +63,89 @@ impl Teller {
         }
     }
 
-    /// Fails if the client does not read.
+    /// Fails if the client does not read. What is told is written one by one, and without holding up who subscribes
+    /// meanwhile: a block may have very much to tell.
     fn tell(&self, numbered: &Numbered) -> Result<(), ()> {
         let list = self.list.lock();
+        let concerned =
+            list.iter().filter(|one| one.after < numbered.number && one.kind.hears_of(&numbered.notice));
+        let concerned = concerned.map(|one| (one.named.clone(), one.kind.clone())).collect::<Vec<_>>();
+        drop(list);
         // Many subscriptions to the same are told the same.
         let mut written = HashMap::<(Discriminant<Kind>, bool), Vec<String>>::new();
-        for one in list.iter().filter(|one| one.after < numbered.number) {
-            match &one.kind {
-                Kind::Logs(_) => one.named.notify(&self.outgoing, &results(&one.kind, &numbered.notice)?)?,
+        for (named, kind) in concerned {
+            if !self.is_there(&named) {
+                continue;
+            }
+            let sent = match &*kind {
+                Kind::Logs(request) => self.tell_logs(&named, request, &numbered.notice),
                 kind => {
                     let key = (discriminant(kind), matches!(kind, Kind::Transactions { full: true }));
                     let texts = match written.entry(key) {
                         Entry::Occupied(known) => known.into_mut(),
                         Entry::Vacant(new) => new.insert(results(kind, &numbered.notice)?),
                     };
-                    one.named.notify(&self.outgoing, texts)?;
+                    texts.iter().try_for_each(|text| named.notify(&self.outgoing, text))
                 }
-            }
+            };
+            sent?;
         }
         Ok(())
+    }
+
+    /// Tells of each log of a block as soon as it is written: who does not read is told no more.
+    fn tell_logs(&self, named: &Named, request: &LogRequest, notice: &Notice) -> Result<(), ()> {
+        let Notice::Block { block, removed } = notice else { return Ok(()) };
+        for (count, entry) in matching_logs(block, &request.filter).enumerate() {
+            if count % LOGS_BETWEEN == LOGS_BETWEEN - 1 && !self.is_there(named) {
+                break;
+            }
+            named.notify(&self.outgoing, &text(&LogView::new(&entry, *removed))?)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a subscription has not ended meanwhile.
+    fn is_there(&self, named: &Named) -> bool {
+        self.list.lock().iter().any(|one| one.named.name == named.name)
+    }
+}
+
+impl Kind {
+    /// Whether there is anything to tell of a notice.
+    fn hears_of(&self, notice: &Notice) -> bool {
+        match (self, notice) {
+            (Self::Logs(request), Notice::Block { block, .. }) => request.concerns(block.block.id()),
+            (Self::Heads, Notice::Block { removed, .. }) => !removed,
+            (Self::Transactions { .. }, Notice::Transactions(_))
+            | (Self::PendingBlock, Notice::Pending(_))
+            | (Self::Events, Notice::Happened(_)) => true,
+            _ => false,
+        }
     }
 }
 
 impl Named {
-    /// Tells of each of these results. Fails if the client does not read.
-    fn notify(&self, outgoing: &Outgoing, results: &[String]) -> Result<(), ()> {
+    /// Tells of a result. Fails if the client does not read.
+    fn notify(&self, outgoing: &Outgoing, result: &str) -> Result<(), ()> {
         let Self { method, name } = self;
-        let mut texts = results.iter().map(|result| {
-            format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"subscription":"{name}","result":{result}}}}}"#)
-        });
-        texts.try_for_each(|text| outgoing.try_send(Message::text(text)))
+        outgoing.try_send(Message::text(format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"subscription":"{name}","result":{result}}}}}"#
+        )))
     }
 
     /// Who asks whether the node is in step hears so when the subscription begins.
     pub(super) async fn tell_that_it_is_in_step(self, outgoing: Outgoing, begun: oneshot::Receiver<()>) {
         if begun.await.is_ok() {
             // Who does not read is cut off by what comes next.
-            let _ = self.notify(&outgoing, &["false".to_owned()]);
+            let _ = self.notify(&outgoing, "false");
         }
     }
 
     /// Tells what an extension has to tell, until the client does not read or has missed something.
     pub(super) async fn pass_on(self, mut notices: Notices, outgoing: &Outgoing) {
         while let Some(notice) = notices.next().await {
-            if text(&notice).and_then(|text| self.notify(outgoing, &[text])).is_err() {
+            if text(&notice).and_then(|text| self.notify(outgoing, &text)).is_err() {
                 break;
             }
         }
@@ -119,9 +161,6 @@ fn results(kind: &Kind, notice: &Notice) -> Result<Vec<String>, ()> {
     match (kind, notice) {
         (Kind::Heads, Notice::Block { block, removed: false }) => {
             Ok(vec![text(&HeaderView::new(block.block.header(), Some(block.block.id().hash)))?])
-        }
-        (Kind::Logs(request), Notice::Block { block, removed }) => {
-            matching_logs(block, &request.filter).map(|entry| text(&LogView::new(&entry, *removed))).collect()
         }
         (Kind::Transactions { full }, Notice::Transactions(transactions)) => transactions
             .iter()

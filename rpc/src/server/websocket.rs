@@ -85,7 +85,8 @@ pub(super) fn upgrade(
     if !visit.place.become_websocket() {
         return text(StatusCode::TOO_MANY_REQUESTS, "too many WebSockets, try again later\n");
     }
-    let caller = Caller { operator: access::is_operator(&shared.api.config, request.headers()) };
+    let operator = access::is_operator(&shared.api.config, request.headers());
+    let caller = Caller { operator, origin: visit.place.origin(visit.peer) };
     let on = hyper::upgrade::on(&mut request);
     if upgraded
         .try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() })

@@ -1,5 +1,6 @@
-//! Two honest clients: one stays, one comes anew each time.
+//! Three honest clients: one stays, one comes anew each time, one makes calls.
 
+use super::node::ANSWER;
 use crate::http::Client;
 use parking_lot::Mutex;
 use std::{
@@ -18,7 +19,25 @@ const STEADY_EVERY: Duration = Duration::from_millis(4);
 /// The other one comes so often.
 const NEW_EVERY: Duration = Duration::from_millis(50);
 
-const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
+/// The one that makes calls makes one so often.
+const CALL_EVERY: Duration = Duration::from_millis(50);
+
+/// What a client asks for, and how the result begins.
+struct Question {
+    request: String,
+    result: &'static str,
+}
+
+fn number() -> Question {
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#.to_owned();
+    Question { request, result: r#""0x"# }
+}
+
+fn call() -> Question {
+    let request =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{{"to":"{ANSWER}"}},"latest"]}}"#);
+    Question { request, result: r#""0x000000000000000000000000000000000000000000000000000000000000002a""# }
+}
 
 /// How honest clients were served.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +46,17 @@ pub struct Served {
     pub steady: Vec<Duration>,
     /// How long each visit of the one that comes anew took.
     pub new: Vec<Duration>,
-    /// Requests and visits that failed, and why.
+    /// How long each call took.
+    pub calls: Vec<Duration>,
+    /// Requests, visits and calls that failed, and why.
     pub refused: Vec<String>,
+}
+
+impl Served {
+    /// How often the client was served that was served least.
+    pub(super) fn least(&self) -> usize {
+        self.steady.len().min(self.new.len()).min(self.calls.len())
+    }
 }
 
 /// The honest clients, until this is dropped.
@@ -39,14 +67,15 @@ pub(super) struct Honest {
 }
 
 /// Asks on the connection that there is, or on a new one; gives how long that took.
-fn ask(url: &str, connection: &mut Option<Client>) -> io::Result<Duration> {
+fn ask(url: &str, question: &Question, connection: &mut Option<Client>) -> io::Result<Duration> {
     let begun = Instant::now();
     let mut client = match connection.take() {
         Some(client) => client,
         None => Client::connect(url)?,
     };
-    let answer = client.post(REQUEST)?;
-    if answer.status != 200 || !answer.body.starts_with(br#"{"jsonrpc":"2.0","id":1,"result":"0x"#) {
+    let answer = client.post(question.request.as_bytes())?;
+    let begin = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}"#, question.result);
+    if answer.status != 200 || !answer.body.starts_with(begin.as_bytes()) {
         let text = String::from_utf8_lossy(&answer.body);
         return Err(io::Error::other(format!("{}: {text}", answer.status)));
     }
@@ -57,8 +86,9 @@ fn ask(url: &str, connection: &mut Option<Client>) -> io::Result<Duration> {
 impl Honest {
     pub(super) fn start(node: SocketAddr) -> Self {
         let mut honest = Self { served: Arc::default(), stop: Arc::default(), threads: vec![] };
-        honest.client(node, STEADY_EVERY, true, |served| &mut served.steady);
-        honest.client(node, NEW_EVERY, false, |served| &mut served.new);
+        honest.client(node, (STEADY_EVERY, true), number(), |served| &mut served.steady);
+        honest.client(node, (NEW_EVERY, false), number(), |served| &mut served.new);
+        honest.client(node, (CALL_EVERY, true), call(), |served| &mut served.calls);
         honest
     }
 
@@ -66,15 +96,15 @@ impl Honest {
     fn client(
         &mut self,
         node: SocketAddr,
-        pause: Duration,
-        stays: bool,
+        (pause, stays): (Duration, bool),
+        question: Question,
         times: fn(&mut Served) -> &mut Vec<Duration>,
     ) {
         let (served, stop, url) = (self.served.clone(), self.stop.clone(), format!("http://{node}"));
         self.threads.push(std::thread::spawn(move || {
             let mut connection = None;
             every(pause, &stop, || {
-                let asked = ask(&url, &mut connection);
+                let asked = ask(&url, &question, &mut connection);
                 if !stays {
                     connection = None;
                 }

@@ -1,12 +1,13 @@
 //! Whatever clients do, the node goes on: it neither panics nor runs out of memory, and honest clients are served.
 //!
 //! ```text
-//!   abusers (one thread, low priority) ──▶ pectin dev (a process) ◀── honest clients (two threads)
-//!   quiet ▶ bodies ▶ giants ▶ slow ▶ websockets ▶ subscriptions ▶ calls ▶ logs ▶ quiet again
+//!   abusers (one thread, low priority) ──▶ pectin dev (a process) ◀── honest clients (three threads)
+//!   quiet ▶ bodies ▶ giants ▶ slow ▶ websockets ▶ subscriptions ▶ calls ▶ traces ▶ logs ▶ filters ▶ quiet again
 //! ```
 //!
 //! One honest client asks for the newest block's number every few milliseconds, on a connection that stays; another one
-//! comes anew each time. How long they wait is compared with how long they wait when nobody else is there. Abusers have a lower
+//! comes anew each time. How long they wait is compared with how long they wait when nobody else is there. A third one makes
+//! calls (`eth_call`); calls run at a low priority, so that it may wait longer, but it must be served. Abusers have a lower
 //! priority, since they would not run on the node's machine: the node's own fairness is what is judged, not that of the
 //! scheduler between it and the judge.
 
@@ -14,6 +15,7 @@ mod bodies;
 mod connection;
 mod floods;
 mod giants;
+mod happening;
 mod honest;
 mod node;
 mod sockets;
@@ -66,7 +68,9 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
     phase("websockets", &mut || abused(|| sockets::storm(address, options.each)))?;
     phase("subscriptions", &mut || abused(|| sockets::subscribe(address, &target, options.each)))?;
     phase("calls", &mut || abused(|| floods::calls(address, &target, options.each)))?;
+    phase("traces", &mut || abused(|| floods::traces(address, options.each)))?;
     phase("logs", &mut || abused(|| floods::logs(address, options.each)))?;
+    phase("filters", &mut || abused(|| floods::filters(address, &target, options.each)))?;
     phase("quiet again", &mut || {
         std::thread::sleep(QUIET);
         Tally::default()

@@ -15,6 +15,20 @@ const LOGS_CODE: &str = "0x6101f45b600160006000a1600190038060035700";
 /// Never ends by itself.
 pub(super) const SPIN: Address = address!("00000000000000000000000000000000000a0002");
 const SPIN_CODE: &str = "0x5b600056";
+/// Reads slot after slot, and never ends by itself.
+pub(super) const READ: Address = address!("00000000000000000000000000000000000a0004");
+const READ_CODE: &str = "0x5f5b805450600101600156";
+/// Returns 64 KiB, which costs little.
+const MUCH: Address = address!("00000000000000000000000000000000000a0005");
+const MUCH_CODE: &str = "0x620100005ff3";
+/// Calls that for ever.
+pub(super) const CALL: Address = address!("00000000000000000000000000000000000a0006");
+const CALL_CODE: &str = "0x5b5f5f5f5f5f7300000000000000000000000000000000000a00055af1505f56";
+/// Returns 42, as an honest client asks for.
+pub(super) const ANSWER: Address = address!("00000000000000000000000000000000000a0007");
+const ANSWER_CODE: &str = "0x602a5f5260205ff3";
+/// Filters that are polled.
+const FILTERS: usize = 32;
 /// Calls that emit logs: together nearly as many as one answer may have.
 const LOG_CALLS: u64 = 36;
 
@@ -25,6 +39,10 @@ pub(super) struct Target {
     pub(super) transaction: Value,
     /// Transactions that nobody has sent yet, of one sender, in order.
     pub(super) unsent: Vec<String>,
+    /// The same of another sender; each emits many logs.
+    pub(super) unsent_logs: Vec<String>,
+    /// Filters for everything.
+    pub(super) filters: Vec<Value>,
 }
 
 /// A node that runs until it is stopped.
@@ -38,8 +56,16 @@ fn genesis() -> Value {
     let balance =
         |wallet: Wallet| (wallet.address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" }));
     let mut alloc = (0..4).map(|n| balance(Wallet::new(n))).collect::<serde_json::Map<_, _>>();
-    alloc.insert(LOGS.to_string(), json!({ "balance": "0x0", "code": LOGS_CODE }));
-    alloc.insert(SPIN.to_string(), json!({ "balance": "0x0", "code": SPIN_CODE }));
+    for (address, code) in [
+        (LOGS, LOGS_CODE),
+        (SPIN, SPIN_CODE),
+        (READ, READ_CODE),
+        (MUCH, MUCH_CODE),
+        (CALL, CALL_CODE),
+        (ANSWER, ANSWER_CODE),
+    ] {
+        alloc.insert(address.to_string(), json!({ "balance": "0x0", "code": code }));
+    }
     json!({ "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc })
 }
 
@@ -58,8 +84,10 @@ impl Node {
         let mut client = Client::connect(url).map_err(|why| why.to_string())?;
         let wallet = Wallet::new(1);
         let mut transaction = Value::Null;
+        let logging =
+            |wallet: &Wallet, nonce| wallet.eip1559(Call { gas_limit: 1_000_000, ..Call::to(LOGS, nonce) });
         for nonce in 0..LOG_CALLS {
-            let tx = wallet.eip1559(Call { gas_limit: 1_000_000, ..Call::to(LOGS, nonce) });
+            let tx = logging(&wallet, nonce);
             transaction = call(&mut client, "eth_sendRawTransaction", &json!([tx.encoded()]))?;
         }
         while call(&mut client, "eth_getTransactionReceipt", &json!([transaction]))?.is_null() {
@@ -68,7 +96,11 @@ impl Node {
         let other = Wallet::new(2);
         let unsent = (0..4_000).map(|nonce| other.eip1559(Call::transfer(wallet.address(), nonce, 1)));
         let unsent = unsent.map(|tx| tx.encoded().to_string()).collect();
-        Ok(Self { pectin, address, target: Target { transaction, unsent } })
+        let third = Wallet::new(3);
+        let unsent_logs = (0..1_000).map(|nonce| logging(&third, nonce).encoded().to_string()).collect();
+        let filters = (0..FILTERS).map(|_| call(&mut client, "eth_newFilter", &json!([{}])));
+        let filters = filters.collect::<Result<_, _>>()?;
+        Ok(Self { pectin, address, target: Target { transaction, unsent, unsent_logs, filters } })
     }
 
     fn status(&self, field: &str) -> Result<u64, String> {

@@ -2,6 +2,7 @@
 
 use super::{
     connection::{Connection, Tally},
+    happening,
     node::Target,
 };
 use std::{io, net::SocketAddr, time::Duration};
@@ -87,24 +88,7 @@ pub(super) async fn subscribe(node: SocketAddr, target: &Target, each: Duration)
         }
         tally
     };
-    let happening = async {
-        let mut tally = Tally::default();
-        let Ok(mut connection) = Connection::open(node).await else { return tally };
-        for raw in &target.unsent {
-            if Instant::now() >= until {
-                break;
-            }
-            let body =
-                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["{raw}"]}}"#);
-            if let Err(error) = connection.post(&[body.into_bytes()], &mut tally).await {
-                tally.add(&Err(error));
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        tokio::time::sleep_until(until).await;
-        tally
-    };
+    let happening = happening::send(node, &target.unsent, Duration::from_millis(5), until);
     let subscribers = futures_util::future::join_all((0..SUBSCRIBERS).map(|_| subscriber()));
     let (happened, mut tallies) = tokio::join!(happening, subscribers);
     tallies.push(happened);

@@ -58,6 +58,9 @@ impl fmt::Display for Kind {
         )?;
         let new = &self.served.new;
         write!(f, "; new p50 {:>6.0} µs of {}", micros(percentile(new, 50)), new.len())?;
+        let calls = &self.served.calls;
+        let (middle, late) = (micros(percentile(calls, 50)), micros(percentile(calls, 99)));
+        write!(f, "; calls p50 {middle:>6.0} µs, p99 {late:>6.0} µs of {}", calls.len())?;
         write!(f, "; {} refused; {} MiB", self.served.refused.len(), self.resident_kib / 1024)?;
         write!(f, "; {}", self.tally)
     }
@@ -112,9 +115,7 @@ impl Verdict {
         problem(latency > LATENCY_RATIO_MAX, format!("honest clients waited {latency:.1} times longer"));
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
-        for kind in
-            self.kinds.iter().filter(|kind| kind.served.steady.len().min(kind.served.new.len()) < SERVED_MIN)
-        {
+        for kind in self.kinds.iter().filter(|kind| kind.served.least() < SERVED_MIN) {
             problem(true, format!("during {} honest clients were hardly served", kind.name));
         }
         if let Some(first) = self.refused().next() {

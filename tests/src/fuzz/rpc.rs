@@ -61,7 +61,7 @@ fn read_typed_data(bytes: &[u8]) {
 pub(super) fn run(bytes: &[u8]) {
     read_typed_data(bytes);
     let world = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let caller = Caller { operator: bytes.len() % 2 == 1 };
+    let caller = Caller { operator: bytes.len() % 2 == 1, ..Caller::default() };
     let Some(answer) = world.runtime.block_on(world.api.answer(&caller, bytes)) else { return };
     let answer = serde_json::from_slice::<Value>(&answer).expect("an answer is JSON");
     match &answer {

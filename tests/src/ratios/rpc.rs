@@ -9,8 +9,8 @@ use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use futures_util::future::BoxFuture;
 use rpc::{
-    Api, Chain, Config, Driver, Feed, Health, LayerState, Limits, MemoryArchive, Order, OrderError, Parts,
-    PoolIndex, RecentBlock, Server, Snapshot, Sources, SubmitError, Tags,
+    Api, Archive, Chain, Config, Driver, Feed, Health, LayerState, Limits, MemoryArchive, Order, OrderError,
+    Parts, PoolIndex, RecentBlock, Server, Snapshot, Sources, SubmitError, Tags,
 };
 use std::{
     io::{BufRead, BufReader},
@@ -154,7 +154,7 @@ pub fn serve() -> ExitCode {
 pub(super) fn api(
     feed: Feed,
     pool: Arc<PoolIndex>,
-    archive: Arc<MemoryArchive>,
+    archive: Arc<dyn Archive>,
     driver: Arc<dyn Driver>,
 ) -> Arc<Api> {
     let genesis = feed.snapshot().blocks()[0].id();

@@ -1,18 +1,23 @@
-//! `eth_getLogs` over many blocks of which few match, against reading those few.
+//! `eth_getLogs` over many blocks of which few match, against reading those few: on the store that the node has, in a
+//! file.
 
 use super::{
     cost, median_of_pairs,
     rpc::{LoopDriver, api, feed_of},
 };
-use crate::blocks::{Call, Chain as Builder, Wallet};
+use crate::blocks::{self, Call, Chain as Builder, Wallet};
 use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes, Log, U64, U256};
-use rpc::{
-    Archive, Caller, LayerState, LogEntry, LogFilter, MemoryArchive, Params, PoolIndex, RecentBlock,
-    matching_logs,
-};
+use bundler::Draft;
+use jam::HeaderHash;
+use node::runtime::StoreArchive;
+use queue::Record;
+use rpc::{Caller, LayerState, Params, PoolIndex, RecentBlock};
 use serde_json::{json, value::RawValue};
+use service::genesis::Genesis;
+use state::CodeSet;
 use std::sync::Arc;
+use store::{Batch, Chain, FoundLog, LogFilter, LogLimits, Options, Store, Unfinished};
 use types::{ReceiptedBlock, SealedBlock};
 
 const BLOCKS: u64 = 10_000;
@@ -22,19 +27,22 @@ const OTHERS: usize = 20;
 const ONE_IN: u64 = 100;
 const ADDRESS: Address = Address::repeat_byte(0xaa);
 const PAIRS: usize = 41;
+/// Blocks in one step of the store.
+const BLOCKS_AT_ONCE: u64 = 1_000;
 
 /// The ratio.
 pub(super) fn logs() -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime can be built");
-    let (archive, last) = archive();
+    let folder = tempfile::tempdir().expect("there is room for a file");
+    let (store, last) = store(folder.path());
     let chain = Builder::new(&[]);
     let state = Arc::new(LayerState::new(chain.parent.layer, chain.codes));
     let index = Arc::new(PoolIndex::default());
-    let (archive, api) = runtime.block_on(async {
-        let archive = Arc::new(archive);
+    let archive = Arc::new(StoreArchive(store.clone()));
+    let api = runtime.block_on(async {
         let driver = Arc::new(LoopDriver::start(index.clone()));
-        (archive.clone(), api(feed_of(vec![RecentBlock::new(last, state)]), index, archive, driver))
+        api(feed_of(vec![RecentBlock::new(last, state)]), index, archive, driver)
     });
     let params = json!([{ "fromBlock": "0x1", "toBlock": format!("{:#x}", BLOCKS), "address": ADDRESS }]);
     let params = RawValue::from_string(params.to_string()).expect("it is JSON");
@@ -50,9 +58,11 @@ pub(super) fn logs() -> f64 {
     };
     let floor = || {
         let (spent, text) = cost(|| {
-            let blocks = (1..=BLOCKS).step_by(ONE_IN as usize);
-            let blocks = blocks.filter_map(|number| archive.block(number).expect("it is in memory"));
-            let entries = blocks.flat_map(|block| matching_logs(&block, &filter).collect::<Vec<_>>());
+            let reader = store.reader().expect("the file can be read");
+            let numbers = (1..=BLOCKS).step_by(ONE_IN as usize);
+            let entries = numbers.flat_map(|number| {
+                reader.logs(number..=number, &filter, LogLimits::NONE).expect("the file can be read")
+            });
             serde_json::to_string(&entries.map(|entry| View::new(&entry)).collect::<Vec<_>>())
         });
         assert_eq!(text.expect("it can be written").matches("logIndex").count() as u64, BLOCKS / ONE_IN);
@@ -78,14 +88,14 @@ struct View {
 }
 
 impl View {
-    fn new(entry: &LogEntry) -> Self {
+    fn new(entry: &FoundLog) -> Self {
         Self {
             address: entry.log.address,
             topics: entry.log.data.topics().to_vec(),
             data: entry.log.data.data.clone(),
             block_number: U64::from(entry.block.number),
-            transaction_hash: entry.transaction,
-            transaction_index: U64::from(entry.transaction_index),
+            transaction_hash: entry.tx_hash,
+            transaction_index: U64::from(entry.tx_index),
             block_hash: entry.block.hash,
             block_timestamp: U64::from(entry.timestamp),
             log_index: U64::from(entry.log_index),
@@ -94,31 +104,46 @@ impl View {
     }
 }
 
-/// Blocks with many logs, and the newest of them.
-fn archive() -> (MemoryArchive, ReceiptedBlock) {
-    let archive = MemoryArchive::default();
+/// A store with blocks of many logs, all final but the newest, which is given too.
+fn store(folder: &std::path::Path) -> (Store, ReceiptedBlock) {
+    let genesis = Genesis::dev(&blocks::config());
+    let chain = Chain {
+        genesis: genesis.id().hash,
+        service: blocks::SERVICE,
+        builder: blocks::config().builder,
+        jam_genesis: HeaderHash(B256::ZERO),
+    };
+    let options = Options::new(chain, jam::Params::TINY);
+    let store = Store::open(folder.join("pectin.redb"), options, &genesis).expect("a store can be made");
     let tx = Wallet::new(1).eip1559(Call::to(ADDRESS, 0));
-    let mut parent = B256::ZERO;
-    let mut last = None;
-    for number in 0..=BLOCKS {
+    let (mut parent, mut newest) = (genesis.header, None);
+    let mut batch = Batch::new();
+    for number in 1..=BLOCKS + 1 {
         let log = |address, index: u64| {
             Log::new_unchecked(address, vec![U256::from(index).into()], Bytes::from_static(&[1; 32]))
         };
         let mut logs = (0..OTHERS as u64)
             .map(|other| log(Address::with_last_byte(other as u8), other))
             .collect::<Vec<_>>();
-        if number % ONE_IN == 1 {
+        if number % ONE_IN == 1 && number <= BLOCKS {
             logs.push(log(ADDRESS, number));
         }
         let receipt = Receipt { status: Eip658Value::Eip658(true), cumulative_gas_used: 21_000, logs };
         let receipt = receipt.with_bloom();
-        let header =
-            Header { number, parent_hash: parent, logs_bloom: receipt.logs_bloom, ..Header::default() };
-        let block = SealedBlock::new(header, vec![tx.clone()]);
-        parent = block.id().hash;
-        let block = ReceiptedBlock { block, receipts: [ReceiptEnvelope::Eip1559(receipt)].into() };
-        archive.insert(block.clone(), None);
-        last = Some(block);
+        let parent_hash = parent.hash_slow();
+        let header = Header { number, parent_hash, logs_bloom: receipt.logs_bloom, ..Header::default() };
+        let block = SealedBlock::new(header.clone(), vec![tx.clone()]);
+        let receipts = Arc::<[_]>::from([ReceiptEnvelope::Eip1559(receipt)]);
+        let parent = std::mem::replace(&mut parent, header);
+        let draft = Draft { parent, block: block.clone(), signature: jam::Signature::default() };
+        let (writes, created) = (Arc::default(), CodeSet::default());
+        batch.sealed(number, Unfinished { draft, receipts: receipts.clone(), writes, created });
+        if number.is_multiple_of(BLOCKS_AT_ONCE) {
+            batch.queue(Record::Finalized { through: block.id() });
+            store.commit(&std::mem::take(&mut batch)).expect("there is room");
+        }
+        newest = Some(ReceiptedBlock { block, receipts });
     }
-    (archive, last.expect("there is at least the first"))
+    store.commit(&batch).expect("there is room");
+    (store, newest.expect("there is at least the first"))
 }

@@ -21,4 +21,4 @@ pub use compare::{Verdict, judge};
 pub use fixture::{Fixture, fixtures};
 pub use import::{Import, serve};
 pub use report::{Line, Report};
-pub use schema::Schemas;
+pub use schema::{Schemas, is_exempt};

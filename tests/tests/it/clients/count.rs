@@ -1,8 +1,9 @@
-//! Counts JSON-RPC calls in what a client sends, byte by byte as it passes: HTTP requests, and after an upgrade the frames
-//! of a WebSocket.
+//! Reads JSON-RPC out of what passes between a client and the node, byte by byte: HTTP, and after an upgrade the frames of
+//! a WebSocket. Calls are counted, and their answers are kept.
 
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use tests::rpc_compat::{Schemas, is_exempt};
 
 /// What was counted.
 #[derive(Clone, Default, Debug)]
@@ -11,6 +12,8 @@ pub(super) struct Counted {
     pub(super) methods: BTreeMap<String, usize>,
     /// Requests that could not be read.
     pub(super) unread: usize,
+    /// What was answered, with the method.
+    pub(super) results: Vec<(String, Value)>,
 }
 
 impl Counted {
@@ -18,47 +21,94 @@ impl Counted {
         self.methods.values().sum()
     }
 
-    fn body(&mut self, body: &[u8]) {
+    /// Answers that the specification does not allow.
+    pub(super) fn refused(&self, schemas: &Schemas) -> Vec<String> {
+        let refused = self.results.iter().filter(|(method, result)| !is_exempt(method, result));
+        let refused = refused.filter_map(|(method, result)| {
+            let why = schemas.refuse(method, result)?;
+            Some(format!("{method}: {why}: {result}"))
+        });
+        refused.collect()
+    }
+}
+
+/// What was asked on one connection and is not answered yet: the method by the id.
+#[derive(Default)]
+pub(super) struct Asked(HashMap<String, String>);
+
+impl Asked {
+    /// Takes what a client sent.
+    pub(super) fn ask(&mut self, body: &[u8], counted: &mut Counted) {
         let calls = match serde_json::from_slice(body) {
             Ok(Value::Array(calls)) => calls,
             Ok(call) => vec![call],
             Err(_) => {
-                self.unread += 1;
+                counted.unread += 1;
                 return;
             }
         };
         for call in calls {
             match call["method"].as_str() {
-                Some(method) => *self.methods.entry(method.to_owned()).or_default() += 1,
-                None => self.unread += 1,
+                Some(method) => {
+                    *counted.methods.entry(method.to_owned()).or_default() += 1;
+                    self.0.insert(call["id"].to_string(), method.to_owned());
+                }
+                None => counted.unread += 1,
+            }
+        }
+    }
+
+    /// Takes what the node answered. Errors are answers too, and have no schema; notifications answer nothing.
+    pub(super) fn answer(&mut self, body: &[u8], counted: &mut Counted) {
+        let answers = match serde_json::from_slice(body) {
+            Ok(Value::Array(answers)) => answers,
+            Ok(answer) => vec![answer],
+            Err(_) => return,
+        };
+        for mut answer in answers {
+            let Some(id) = answer.get("id").map(Value::to_string) else { continue };
+            if let (Some(method), Some(result)) = (self.0.remove(&id), answer.get_mut("result")) {
+                counted.results.push((method, result.take()));
             }
         }
     }
 }
 
-/// One connection, in the direction from the client.
+/// One connection, in one direction.
 #[derive(Default)]
 pub(super) struct Reader {
     bytes: Vec<u8>,
     is_websocket: bool,
     /// What a message in several frames has so far.
     message: Vec<u8>,
+    /// Bodies whose length is not told are not read, nor what comes after them.
+    is_lost: bool,
 }
 
 impl Reader {
-    /// Takes what passes; counts what is complete.
-    pub(super) fn take(&mut self, passing: &[u8], counted: &mut Counted) {
+    /// Takes what passes; gives what is complete.
+    pub(super) fn take(&mut self, passing: &[u8]) -> Vec<Vec<u8>> {
+        let mut bodies = vec![];
+        if self.is_lost {
+            return bodies;
+        }
         self.bytes.extend_from_slice(passing);
         while let Some(used) = match self.is_websocket {
-            true => self.frame(counted),
-            false => self.request(counted),
+            true => self.frame(&mut bodies),
+            false => self.request(&mut bodies),
         } {
             self.bytes.drain(..used);
         }
+        bodies
     }
 
-    /// The length of a whole request, if there is one.
-    fn request(&mut self, counted: &mut Counted) -> Option<usize> {
+    /// Whether there is something that is not read.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// The length of a whole request or answer, if there is one.
+    fn request(&mut self, bodies: &mut Vec<Vec<u8>>) -> Option<usize> {
         let head = self.bytes.windows(4).position(|end| end == b"\r\n\r\n")? + 4;
         let text = String::from_utf8_lossy(&self.bytes[..head]).to_lowercase();
         let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
@@ -67,18 +117,19 @@ impl Reader {
             return Some(head);
         }
         if header("transfer-encoding:").is_some() {
-            counted.unread += 1;
+            self.is_lost = true;
+            return None;
         }
         let length = header("content-length:").and_then(|length| length.parse().ok()).unwrap_or(0);
         let body = self.bytes.get(head..head + length)?;
-        if text.starts_with("post ") {
-            counted.body(body);
+        if text.starts_with("post ") || text.starts_with("http/") {
+            bodies.push(body.to_vec());
         }
         Some(head + length)
     }
 
     /// The length of a whole frame, if there is one.
-    fn frame(&mut self, counted: &mut Counted) -> Option<usize> {
+    fn frame(&mut self, bodies: &mut Vec<Vec<u8>>) -> Option<usize> {
         let [first, second] = *self.bytes.first_chunk()?;
         let (more, is_control) = (first & 0x80 == 0, first & 0x08 != 0);
         let (length, at) = match second & 0x7f {
@@ -86,17 +137,20 @@ impl Reader {
             127 => (usize::try_from(u64::from_be_bytes(self.bytes.get(2..10)?.try_into().ok()?)).ok()?, 10),
             short => (usize::from(short), 2),
         };
-        // What a client sends is always masked.
-        let mask = self.bytes.get(at..at + 4)?.to_vec();
-        let payload = self.bytes.get(at + 4..at + 4 + length)?;
+        // What a client sends is always masked, what the node sends never.
+        let (mask, at) = match second & 0x80 {
+            0 => ([0; 4], at),
+            _ => (*self.bytes.get(at..)?.first_chunk()?, at + 4),
+        };
+        let payload = self.bytes.get(at..at + length)?;
         if !is_control {
             let plain = payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask);
             self.message.extend(plain);
             if !more {
-                counted.body(&std::mem::take(&mut self.message));
+                bodies.push(std::mem::take(&mut self.message));
             }
         }
-        Some(at + 4 + length)
+        Some(at + length)
     }
 }
 
@@ -118,8 +172,28 @@ fn calls_are_counted_however_they_arrive() {
         sent.extend(masked(part));
     }
     for pieces in [1, 7, sent.len()] {
-        let (mut reader, mut counted) = (Reader::default(), Counted::default());
-        sent.chunks(pieces).for_each(|piece| reader.take(piece, &mut counted));
+        let (mut reader, mut counted, mut asked) = (Reader::default(), Counted::default(), Asked::default());
+        let bodies = sent.chunks(pieces).flat_map(|piece| reader.take(piece));
+        bodies.for_each(|body| asked.ask(&body, &mut counted));
         assert_eq!((counted.total(), counted.unread), (4, 0), "{counted:?}");
     }
+}
+
+#[test]
+fn answers_are_kept_with_what_was_asked() {
+    let (mut asked, mut counted) = (Asked::default(), Counted::default());
+    asked.ask(br#"[{"id":1,"method":"a"},{"id":"1","method":"b"},{"id":2,"method":"c"}]"#, &mut counted);
+    let first = r#"[{"id":"1","result":7},{"id":2,"error":{}}]"#;
+    let second = r#"{"id":1,"result":null}"#;
+    let mut sent = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{first}", first.len()).into_bytes();
+    sent.extend(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n");
+    for text in [r#"{"method":"eth_subscription","params":{}}"#, second] {
+        sent.extend([0x81, text.len() as u8]);
+        sent.extend(text.bytes());
+    }
+    let mut reader = Reader::default();
+    let bodies = sent.chunks(5).flat_map(|piece| reader.take(piece)).collect::<Vec<_>>();
+    bodies.iter().for_each(|body| asked.answer(body, &mut counted));
+    let kept = [("b".to_owned(), Value::from(7)), ("a".to_owned(), Value::Null)];
+    assert_eq!(counted.results, kept);
 }

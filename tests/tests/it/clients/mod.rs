@@ -8,7 +8,7 @@
 //! Each client has a folder in `tests/clients` with a flow: it deploys a token, reads and writes, waits for receipts and
 //! confirmations, looks at logs, filters and subscriptions, estimates fees, understands why something fails, sends fifty
 //! transactions in a row, delegates, and uses access lists. A flow ends with an error at the first thing that is not as
-//! expected. How many calls it made is counted outside of it.
+//! expected. How many calls it made is counted outside of it, where all answers are compared with the specification too.
 
 mod alloy;
 mod count;
@@ -21,7 +21,7 @@ use std::{
     path::Path,
     process::{Command, Stdio},
 };
-use tests::process::Pectin;
+use tests::{process::Pectin, rpc_compat::Schemas};
 use wire::Wire;
 
 /// A flow takes seconds; one that hangs has failed.
@@ -64,6 +64,11 @@ impl Network {
         println!("{}", methods.collect::<Vec<_>>().join(", "));
         assert_eq!(counted.unread, 0, "every request was understood");
         assert!(counted.total() > 0, "the client did go through the wire");
+        if let Some(folder) = tests::fixtures::folder("rpc-compat") {
+            let schemas = Schemas::read(&folder.join("openrpc.json")).unwrap();
+            let refused = counted.refused(&schemas);
+            assert!(refused.is_empty(), "the specification does not allow: {refused:#?}");
+        }
         let is_fault = |line: &&String| line.contains("a call failed") || line.contains("panicked");
         let failed = self.pectin.log.iter().filter(is_fault).collect::<Vec<_>>();
         assert!(failed.is_empty(), "{failed:#?}");

@@ -1,6 +1,6 @@
-//! The wire between a client and the node: passes every byte on, and counts the calls among them.
+//! The wire between a client and the node: passes every byte on, counts the calls among them, and keeps their answers.
 
-use super::count::{Counted, Reader};
+use super::count::{Asked, Counted, Reader};
 use parking_lot::Mutex;
 use std::{net::SocketAddr, sync::Arc};
 use tokio::{
@@ -52,17 +52,33 @@ async fn pass(client: TcpStream, node: SocketAddr, counted: Arc<Mutex<Counted>>)
     }
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = server.into_split();
+    let asked = Mutex::new(Asked::default());
     let up = async {
         let (mut reader, mut buffer) = (Reader::default(), vec![0; 64 * 1024]);
         while let Ok(read @ 1..) = from_client.read(&mut buffer).await {
-            reader.take(&buffer[..read], &mut counted.lock());
+            let was_lost = reader.is_lost();
+            for body in reader.take(&buffer[..read]) {
+                asked.lock().ask(&body, &mut counted.lock());
+            }
+            counted.lock().unread += usize::from(!was_lost && reader.is_lost());
             if to_server.write_all(&buffer[..read]).await.is_err() {
+                return;
+            }
+        }
+    };
+    let down = async {
+        let (mut reader, mut buffer) = (Reader::default(), vec![0; 64 * 1024]);
+        while let Ok(read @ 1..) = from_server.read(&mut buffer).await {
+            for body in reader.take(&buffer[..read]) {
+                asked.lock().answer(&body, &mut counted.lock());
+            }
+            if to_client.write_all(&buffer[..read]).await.is_err() {
                 return;
             }
         }
     };
     tokio::select! {
         () = up => {}
-        _ = tokio::io::copy(&mut from_server, &mut to_client) => {}
+        () = down => {}
     }
 }

@@ -3,6 +3,7 @@
 mod abuse;
 mod calls;
 mod compat;
+mod limits;
 mod protocol;
 mod reads;
 mod sending;

@@ -180,8 +180,13 @@ fn filters_expire_and_are_limited() {
     assert_eq!(world.error("eth_getFilterChanges", json!([filter]))["message"], "filter not found");
     let limits = Limits { filters_max: 2, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
-    (0..2).for_each(|_| drop(world.ok("eth_newBlockFilter", json!([]))));
-    assert_eq!(world.error("eth_newBlockFilter", json!([]))["code"], -32005);
+    let used = world.ok("eth_newBlockFilter", json!([]));
+    let changes = |filter: &Value| world.call("eth_getFilterChanges", json!([filter]));
+    assert_eq!(changes(&used), Ok(json!([])));
+    let unused = world.ok("eth_newBlockFilter", json!([]));
+    let newest = world.ok("eth_newBlockFilter", json!([]));
+    assert_eq!(changes(&unused).unwrap_err()["message"], "filter not found", "it gave way");
+    assert_eq!((changes(&used), changes(&newest)), (Ok(json!([])), Ok(json!([]))), "what is used stays");
 }
 
 #[test]
@@ -198,8 +203,8 @@ fn logs_are_bounded() {
     assert_eq!(world.error("eth_getLogs", logs("0x1", "0x5"))["code"], -32602);
     assert_eq!(world.error("eth_getLogs", logs("0x2", "0x1"))["code"], -32602);
     let three = [Address::ZERO; 3];
-    assert_eq!(world.error("eth_getLogs", json!([{ "address": three }]))["code"], -32602);
-    assert_eq!(world.error("eth_getLogs", json!([{ "topics": [[], [], [], [], []] }]))["code"], -32602);
+    assert_eq!(world.error("eth_getLogs", json!([{ "address": three }]))["code"], -32000);
+    assert_eq!(world.error("eth_getLogs", json!([{ "topics": [[], [], [], [], []] }]))["code"], -32000);
     assert_eq!(world.error("eth_getLogs", json!([{ "blockHash": B256::ZERO }]))["code"], -32000);
     let both = json!([{ "blockHash": B256::ZERO, "fromBlock": "0x1" }]);
     assert_eq!(world.error("eth_getLogs", both)["code"], -32602);

@@ -119,6 +119,8 @@ fn heads_and_logs_follow_the_chain_also_backwards() {
     };
     let heads = call(json!(["newHeads"]));
     let logs = call(json!(["logs", { "address": LOGGER }]));
+    // Of blocks that it does not ask for nobody hears.
+    call(json!(["logs", { "fromBlock": "0x9" }]));
     let first = world.seal(&[logged(0)]);
     world.release(1);
     let again = world.seal(&[logged(0)]);
@@ -191,6 +193,8 @@ fn subscriptions_and_messages_are_limited() {
     let mut socket = Socket::new(&world);
     (0..2).for_each(|_| drop(socket.subscribe("eth", json!(["newHeads"]))));
     assert_eq!(socket.call("eth_subscribe", json!(["newHeads"]))["error"]["code"], -32005);
+    let reversed = json!(["logs", { "fromBlock": "0x2", "toBlock": "0x1" }]);
+    assert_eq!(socket.call("eth_subscribe", reversed)["error"]["code"], -32602);
     socket.send(&" ".repeat(1001));
     assert_eq!(socket.next(), None, "too long a message ends the connection");
 }

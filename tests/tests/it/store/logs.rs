@@ -3,8 +3,8 @@
 use super::script::{Deed, OTHER_TOKEN, TOKEN, Writer, batch, genesis, options, token_transfer, transfer};
 use alloy_primitives::{Address, B256};
 use proptest::prelude::*;
-use std::sync::LazyLock;
-use store::{FoundLog, LogFilter, Store, StoreError};
+use std::{sync::LazyLock, time::Instant};
+use store::{FoundLog, LogFilter, LogLimits, Store, StoreError};
 use tests::blocks::{Wallet, contracts::TRANSFER_TOPIC};
 
 const BLOCKS: u64 = 24;
@@ -86,20 +86,32 @@ proptest! {
         filter in filters(),
         first in 0..BLOCKS + 2,
         len in 0..BLOCKS + 4,
+        logs in 0..40_usize,
     ) {
         let range = first..=first + len;
         let expected = look(range.clone(), &filter);
         let reader = STORE.reader().unwrap();
-        prop_assert_eq!(&reader.logs(range.clone(), &filter, usize::MAX).unwrap(), &expected);
-        prop_assert_eq!(reader.logs(range.clone(), &filter, expected.len()).unwrap().len(), expected.len());
-        if let Some(max) = expected.len().checked_sub(1) {
-            let refused = reader.logs(range, &filter, max);
-            let told = match refused {
-                Err(StoreError::TooManyLogs { max }) => Some(max),
-                _ => None,
-            };
-            prop_assert_eq!(told, Some(max));
-        }
+        prop_assert_eq!(&reader.logs(range.clone(), &filter, LogLimits::NONE).unwrap(), &expected);
+        let some = LogLimits { logs, ..LogLimits::NONE };
+        let first = &expected[..logs.min(expected.len())];
+        prop_assert_eq!(reader.logs(range.clone(), &filter, some).unwrap(), first);
+        // The data of a transfer is one word: the log that exceeds the bytes is the last one.
+        let some = LogLimits { bytes: 32 * logs, ..LogLimits::NONE };
+        let first = &expected[..(logs + 1).min(expected.len())];
+        prop_assert_eq!(reader.logs(range.clone(), &filter, some).unwrap(), first);
+    }
+}
+
+#[test]
+fn a_search_ends_with_its_time() {
+    let reader = STORE.reader().unwrap();
+    let over = LogLimits { until: Some(Instant::now()), ..LogLimits::NONE };
+    for filter in [
+        LogFilter { topics: vec![vec![]; 4], ..LogFilter::default() },
+        LogFilter { addresses: vec![TOKEN], ..LogFilter::default() },
+        LogFilter { topics: vec![vec![TRANSFER_TOPIC]], ..LogFilter::default() },
+    ] {
+        assert!(matches!(reader.logs(0..=BLOCKS, &filter, over), Err(StoreError::TooLong)), "{filter:?}");
     }
 }
 
