@@ -1,7 +1,10 @@
 //! From settings to a sender that can start.
 
 use super::{Failure, Options, account, file, prompt};
-use crate::sender::{Place, SenderConfig};
+use crate::{
+    data,
+    sender::{Place, SenderConfig},
+};
 use ::sender::{
     http::{Client, Network, Rules},
     keys::{Cost, Keystores, LocalKeys},
@@ -10,9 +13,6 @@ use ::sender::{
 };
 use alloy_primitives::B256;
 use std::{path::Path, sync::Arc};
-
-/// The sender's file in the data directory.
-const FILE: &str = "sender.redb";
 
 /// What the settings say about managed accounts; none if there are to be none.
 pub(super) fn sender(
@@ -49,7 +49,7 @@ fn place(options: &Options, data_dir: Option<&Path>) -> Place {
             Place::Redis(url.clone(), namespace)
         }
         Some(path) => Place::File(path.into()),
-        None => data_dir.map_or(Place::Memory, |directory| Place::File(directory.join(FILE))),
+        None => data_dir.map_or(Place::Memory, |directory| Place::File(directory.join(data::SENDER))),
     }
 }
 

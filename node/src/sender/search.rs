@@ -52,7 +52,7 @@ impl Searches {
             let from = self.next(account, nonce).unwrap_or(newest);
             let read = self.read.clone();
             let looked = tokio::task::spawn_blocking(move || look(&*read, account, nonce, from)).await;
-            match looked.map_err(|why| ArchiveError(Box::new(why)))?? {
+            match looked.map_err(|why| ArchiveError::Unreadable(Box::new(why)))?? {
                 Looked::Found(hash) => {
                     self.remember(account, nonce, None);
                     return Ok(Some(hash));

@@ -383,8 +383,9 @@ const fn code(why: &InvalidTransaction) -> i32 {
         InvalidTransaction::GasPriceLessThanBasefee => -38012,
         InvalidTransaction::CallGasCostMoreThanGasLimit { .. }
         | InvalidTransaction::GasFloorMoreThanGasLimit { .. } => -38013,
-        InvalidTransaction::LackOfFundForMaxFee { .. }
-        | InvalidTransaction::OverflowPaymentInTransaction => -38014,
+        InvalidTransaction::LackOfFundForMaxFee { .. } | InvalidTransaction::OverflowPaymentInTransaction => {
+            -38014
+        }
         InvalidTransaction::CallerGasLimitMoreThanBlock => -38015,
         InvalidTransaction::RejectCallerWithCode => -38024,
         InvalidTransaction::CreateInitCodeSizeLimit => -38025,

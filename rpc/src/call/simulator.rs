@@ -100,9 +100,7 @@ impl Simulator {
             cfg.disable_base_fee = true;
             block.basefee = 0;
         }
-        if unpriced_blobs
-            && let Some(price) = &mut block.blob_excess_gas_and_price
-        {
+        if unpriced_blobs && let Some(price) = &mut block.blob_excess_gas_and_price {
             price.blob_gasprice = 0;
         }
         let (caller, gas, cap) = (tx.caller, tx.gas_limit, tx.gas_price);

@@ -15,14 +15,6 @@ pub(super) struct Counted {
     pub counters: Arc<Counters>,
 }
 
-/// What may be broken in a test.
-#[cfg(test)]
-pub(super) mod broken {
-    pub(in crate::store) const READING: u64 = 1;
-    pub(in crate::store) const WRITING: u64 = 2;
-    pub(in crate::store) const SYNCING: u64 = 4;
-}
-
 impl Counted {
     #[cfg(test)]
     fn works(&self, what: u64) -> io::Result<()> {
@@ -90,4 +82,12 @@ impl StorageBackend for Counted {
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.file.query_lock_range(start, end)
     }
+}
+
+/// What may be broken in a test.
+#[cfg(test)]
+pub(super) mod broken {
+    pub(in crate::store) const READING: u64 = 1;
+    pub(in crate::store) const WRITING: u64 = 2;
+    pub(in crate::store) const SYNCING: u64 = 4;
 }

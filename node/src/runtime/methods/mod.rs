@@ -68,9 +68,7 @@ impl rpc::Extension for Methods {
         match method {
             "builder_peers" => Some(std::future::ready(self.peers(params)).boxed()),
             // It writes to the disk, and pages of any origin may ask a development network.
-            "builder_backup" => {
-                Some(async { self.backup(only_for(caller.operator, params)?).await }.boxed())
-            }
+            "builder_backup" => Some(async { self.backup(only_for(caller.operator, params)?).await }.boxed()),
             "builder_bundleFile" => {
                 let allowed = caller.operator || dev.is_some();
                 Some(async move { self.bundle_file(only_for(allowed, params)?).await }.boxed())

@@ -111,7 +111,6 @@ impl Caller {
     }
 
     /// Calls a JSON-RPC method; gives the whole answer.
-    #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     pub(super) async fn call(&mut self, method: &str, params: Value) -> Value {
         let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
         let answer = self.raw(Method::POST, "/", &[("content-type", "application/json")], body).await;

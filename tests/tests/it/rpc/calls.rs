@@ -143,10 +143,7 @@ fn simulated_transactions_are_refused_for_the_first_reason() {
         (-38014, json!({ "calls": [call(json!({ "gas": "0x0", "value": "0x1" }))] })),
         (-38013, json!({ "calls": [call(json!({ "gas": "0x0" }))] })),
         (-32602, json!({ "calls": [call(json!({ "maxPriorityFeePerGas": "0x1" }))] })),
-        (
-            -38012,
-            json!({ "blockOverrides": expensive, "calls": [call(json!({ "maxFeePerGas": "0xa" }))] }),
-        ),
+        (-38012, json!({ "blockOverrides": expensive, "calls": [call(json!({ "maxFeePerGas": "0xa" }))] })),
         (-38012, json!({ "blockOverrides": expensive, "calls": [call(json!({ "gasPrice": "0x5" }))] })),
         (-38021, json!({ "blockOverrides": { "time": "0xffffffffffffffff" } })),
     ] {

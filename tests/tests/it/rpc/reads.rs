@@ -248,7 +248,8 @@ fn the_rest_answers_too() {
     assert_eq!(history["reward"][1], json!(["0x3b9aca00", "0x3b9aca00", "0x3b9aca00"]));
     assert_eq!(history["blobGasUsedRatio"], json!([0, 0]), "nothing is a whole number");
     assert_eq!(world.ok("eth_feeHistory", json!(["1", "latest", []]))["oldestBlock"], "0x1");
-    let nothing = world.post(&json!({ "id": 1, "method": "eth_feeHistory", "params": [0, "latest", [2, 1]] }));
+    let nothing =
+        world.post(&json!({ "id": 1, "method": "eth_feeHistory", "params": [0, "latest", [2, 1]] }));
     let nothing = serde_json::from_slice::<Value>(&nothing.body).unwrap()["result"].clone();
     assert_eq!(nothing, json!({ "oldestBlock": "0x0", "gasUsedRatio": null }));
     assert_eq!(world.error("eth_feeHistory", json!(["0x1", "latest", [2, 1]]))["code"], -32000);

@@ -98,7 +98,7 @@ proptest! {
         // The data of a transfer is one word: the log that exceeds the bytes is the last one.
         let some = LogLimits { bytes: 32 * logs, ..LogLimits::NONE };
         let first = &expected[..(logs + 1).min(expected.len())];
-        prop_assert_eq!(reader.logs(range.clone(), &filter, some).unwrap(), first);
+        prop_assert_eq!(reader.logs(range, &filter, some).unwrap(), first);
     }
 }
 
