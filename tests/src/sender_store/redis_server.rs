@@ -2,6 +2,7 @@
 //! away afterwards.
 
 use std::{
+    io::{self, Read, Write},
     net::{Ipv4Addr, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
@@ -49,7 +50,7 @@ impl RedisServer {
                 .spawn()
                 .expect("redis-server can be started");
             while child.try_wait().expect("it is our child").is_none() {
-                if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok() {
+                if is_ready(port).unwrap_or_default() {
                     return Self { child, port };
                 }
                 assert!(Instant::now() < deadline, "redis-server does not listen");
@@ -68,6 +69,16 @@ impl RedisServer {
     pub fn url_with(&self, password: &str) -> String {
         format!("redis://:{password}@127.0.0.1:{}", self.port)
     }
+}
+
+/// Whether it answers questions. It listens before that, while it reads its file.
+fn is_ready(port: u16) -> io::Result<bool> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(START_MAX))?;
+    stream.write_all(b"PING\r\n")?;
+    let mut answer = [0; 5];
+    stream.read_exact(&mut answer)?;
+    Ok(&answer == b"+PONG")
 }
 
 impl Drop for RedisServer {
