@@ -8,7 +8,7 @@ use alloy_primitives::U256;
 use revm::{
     Context, DatabaseRef, InspectEvm, Inspector, MainBuilder, MainContext,
     context::{
-        BlockEnv, CfgEnv, TxEnv,
+        BlockEnv, CfgEnv,
         result::{EVMError, ResultAndState},
     },
     database::CacheDB,
@@ -80,29 +80,9 @@ impl Simulator {
         watch: W,
     ) -> Result<(ResultAndState, W), Error> {
         let nonce = self.account(request.from.unwrap_or_default())?.nonce;
-        let mut request = Cow::Borrowed(request);
-        if !self.spec().is_enabled_in(SpecId::LONDON) {
-            request.to_mut().before_london();
-        }
-        let unpriced_blobs = request.max_blob_fee.map_or(request.blob_hashes.is_some(), |fee| fee == 0);
-        self.run_tx(request.environment(gas, nonce, self.cfg.chain_id), unpriced_blobs, watch)
-    }
-
-    fn run_tx<W: Watch>(
-        &mut self,
-        tx: TxEnv,
-        unpriced_blobs: bool,
-        watch: W,
-    ) -> Result<(ResultAndState, W), Error> {
         let (mut cfg, mut block) = (self.cfg.clone(), self.block.clone());
-        if tx.gas_price == 0 && tx.gas_priority_fee.unwrap_or(0) == 0 {
-            // Who pays nothing does not see what gas costs either.
-            cfg.disable_base_fee = true;
-            block.basefee = 0;
-        }
-        if unpriced_blobs && let Some(price) = &mut block.blob_excess_gas_and_price {
-            price.blob_gasprice = 0;
-        }
+        let request = surround(request, &mut cfg, &mut block);
+        let tx = request.environment(gas, nonce, cfg.chain_id);
         let (caller, gas, cap) = (tx.caller, tx.gas_limit, tx.gas_price);
         let deadline = Deadline::new(self.deadline);
         let base_fee = block.basefee;
@@ -121,6 +101,28 @@ impl Simulator {
         })?;
         Ok((done, watch))
     }
+}
+
+/// Sets prices as a request sees them that need not pay; gives it back as its fork understands it.
+pub(super) fn surround<'a>(
+    request: &'a Request,
+    cfg: &mut CfgEnv,
+    block: &mut BlockEnv,
+) -> Cow<'a, Request> {
+    let mut request = Cow::Borrowed(request);
+    if !cfg.spec.is_enabled_in(SpecId::LONDON) {
+        request.to_mut().before_london();
+    }
+    if request.fee_cap() == 0 && request.tip_cap() == 0 {
+        // Who pays nothing does not see what gas costs either.
+        cfg.disable_base_fee = true;
+        block.basefee = 0;
+    }
+    let unpriced_blobs = request.max_blob_fee.map_or(request.blob_hashes.is_some(), |fee| fee == 0);
+    if unpriced_blobs && let Some(price) = &mut block.blob_excess_gas_and_price {
+        price.blob_gasprice = 0;
+    }
+    request
 }
 
 /// Whoever can watch an execution.

@@ -9,6 +9,7 @@ use super::{
     guard::{Guard, Recorded},
     overrides,
     precompiles::Precompiled,
+    simulator::surround,
     system,
 };
 use crate::{Error, State, chain::Chain};
@@ -122,20 +123,13 @@ impl Tracer {
         self.cfg = simulator.cfg;
         let (state, block) = pretended;
         if let Some(block) = block {
+            block.check_for_call()?;
             block.apply(&mut self.env);
         }
         overrides::apply(&state.unwrap_or_default(), &mut self.db, &mut self.precompiled)?;
-        if !request.is_priced() {
-            self.cfg.disable_base_fee = true;
-            self.env.basefee = 0;
-        }
+        let request = surround(request, &mut self.cfg, &mut self.env);
         let sender = self.db.basic_ref(request.from.unwrap_or_default()).map_err(Error::internal)?;
         let tx = request.environment(gas, sender.unwrap_or_default().nonce, chain.chain_id);
-        if tx.max_fee_per_blob_gas == 0
-            && let Some(price) = &mut self.env.blob_excess_gas_and_price
-        {
-            price.blob_gasprice = 0;
-        }
         let traced = Traced { number: header.number, ..Traced::default() };
         Ok(self.trace_env(&tx, traced, options)?.0)
     }

