@@ -6,15 +6,12 @@ import { $, el } from "./dom.js";
 const DURATION_MS = 260;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-// Where a card is seen; one that its lane has scrolled away is at the lane's edge.
+// Where a card is seen. One that its lane has scrolled away is above or below at the lane's edge, so that nothing flies
+// over what stands there; to the sides it is where it is, beyond the edge of everything.
 function seen(item) {
   const [lane, card] = [item.parentElement.getBoundingClientRect(), item.getBoundingClientRect()];
-  const within = (value, from, to) => Math.max(from, Math.min(value, to));
-  return {
-    left: within(card.left, lane.left, lane.right - card.width),
-    top: within(card.top, lane.top, lane.bottom - card.height),
-    width: card.width,
-  };
+  const top = Math.max(lane.top, Math.min(card.top, lane.bottom - card.height));
+  return { left: card.left, top, width: card.width };
 }
 
 // Where all cards are; none if nobody sees them move, or wants to.

@@ -18,14 +18,17 @@ run(async () => {
   await page.locator("#link[data-state=live]").waitFor();
   screen.expected = /(?!)/;
   await screen.figureIs("Final", /^[1-9]/);
-  await page.locator("#find-text").fill(hash);
-  await page.keyboard.press("Enter");
-  await page.locator("#detail .status", { hasText: "finalized" }).waitFor();
-  await page.keyboard.press("Escape");
-  const before = Number(await screen.figure("Sealed"));
-  await send();
+  // Several blocks may become final at once, so it is the transaction that is waited for and no number.
+  const isFinal = async (hash) => {
+    await page.locator("#find-text").fill(hash);
+    await page.keyboard.press("Enter");
+    await page.locator("#detail .status", { hasText: "finalized" }).waitFor();
+    await page.keyboard.press("Escape");
+  };
+  await isFinal(hash);
+  const next = await send();
   await screen.line("Queue: Sealed bundleID=B-");
-  await screen.figureIs("Final", new RegExp(`^${before + 1}`));
+  await isFinal(next);
   equal(await screen.figure("Executed twice"), "0", "executed twice");
   await screen.close();
 });

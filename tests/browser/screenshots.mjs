@@ -5,9 +5,19 @@ import { Screen, run, send } from "./page.mjs";
 async function picture(screen, name, options = {}) {
   // The browser hides scroll bars in pictures, but not the room that is kept for them.
   await screen.page.evaluate(() => (document.documentElement.style.scrollbarGutter = "auto"));
+  // Nothing begins to move while the picture is taken.
+  await screen.page.emulateMedia({ reducedMotion: "reduce" });
   await screen.still();
   await screen.page.screenshot({ path: `${process.env.SCREENSHOTS}/${name}.png`, ...options });
+  await screen.page.emulateMedia({ reducedMotion: null });
 }
+
+// Waits until there is something in every lane; what was just submitted will stay there while a picture is taken.
+const full = ({ page }) =>
+  page.waitForFunction(() => {
+    const ages = [...document.querySelectorAll(".lane")].map((lane) => lane.querySelector(".card .age")?.textContent);
+    return ages.every((age) => age !== undefined) && /^0\.\d s/.test(ages[1]);
+  });
 
 async function busy(blocks) {
   let hash;
@@ -22,7 +32,7 @@ run(async () => {
   const screen = await Screen.open("/", { viewport: { width: 1440, height: 1020 } });
   await screen.follow();
   const hash = await busy(24);
-  await screen.page.locator(".lane[data-state=Submitted] .card").first().waitFor();
+  await full(screen);
   await picture(screen, "page-light");
 
   const dark = await Screen.open("/", { viewport: { width: 1440, height: 1020 }, colorScheme: "dark" });
@@ -30,7 +40,7 @@ run(async () => {
   await busy(10);
   await dark.line("Timeout detected");
   await dark.page.locator("#slow li p").first().waitFor();
-  await dark.page.locator(".lane .how", { hasText: "failed 1 of" }).first().waitFor();
+  await dark.page.locator(".lane[data-state=Submitted] .how", { hasText: "failed 1 of" }).first().waitFor();
   await picture(dark, "page-dark-slow", { fullPage: true });
   await screen.heal();
 
@@ -41,7 +51,7 @@ run(async () => {
   const phone = await Screen.open("/", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
   await busy(4);
   await phone.page.locator(".lanes").evaluate((lanes) => lanes.scrollIntoView());
-  await phone.page.locator(".lane[data-state=Submitted] .card").first().waitFor();
+  await full(phone);
   await picture(phone, "phone");
   await Promise.all([screen, dark, phone].map((one) => one.close()));
 });
