@@ -104,11 +104,7 @@ impl Simulator {
 }
 
 /// Sets prices as a request sees them that need not pay; gives it back as its fork understands it.
-pub(super) fn surround<'a>(
-    request: &'a Request,
-    cfg: &mut CfgEnv,
-    block: &mut BlockEnv,
-) -> Cow<'a, Request> {
+pub(super) fn surround<'a>(request: &'a Request, cfg: &mut CfgEnv, block: &mut BlockEnv) -> Cow<'a, Request> {
     let mut request = Cow::Borrowed(request);
     if !cfg.spec.is_enabled_in(SpecId::LONDON) {
         request.to_mut().before_london();
