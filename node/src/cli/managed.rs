@@ -27,9 +27,8 @@ pub(super) fn sender(
     let stored = keystores(options, data_dir)?;
     let web3signer = web3signer(options)?;
     let chains = chains(options.sender_chains.as_deref().unwrap_or_default())?;
-    // Pages of any origin may ask a development network, so it signs for everybody only what is worth nothing: with keys
-    // that everybody knows, for no chain but its own.
-    let open = is_dev && stored.is_none() && web3signer.is_none() && chains.is_empty();
+    // Pages of any origin may ask a development network, so it signs for everybody only with keys that everybody knows.
+    let open = is_dev && stored.is_none() && web3signer.is_none();
     let known: Arc<dyn Keys> = Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev));
     Ok(Some(SenderConfig {
         place: place(options, data_dir),
@@ -134,7 +133,7 @@ mod tests {
         assert!(open(Options::default(), true));
         assert!(!open(Options::default(), false));
         let chains = Some("1=https://a.example".to_owned());
-        assert!(!open(Options { sender_chains: chains, ..Options::default() }, true));
+        assert!(open(Options { sender_chains: chains, ..Options::default() }, true), "with the same keys");
         let url = Some("http://127.0.0.1:9000".to_owned());
         assert!(!open(Options { sender_web3signer: url, ..Options::default() }, true));
         let directory = tempfile::tempdir().unwrap();

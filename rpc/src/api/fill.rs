@@ -37,7 +37,7 @@ fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     };
     let chain_id = api.chain.chain_id;
     let unsigned = request.unsigned(Missing { nonce, gas, chain_id });
-    api.reply(&json!({ "raw": unsigned.encoded(), "tx": shown(&unsigned) }))
+    api.reply(&json!({ "raw": unsigned.encoded(), "tx": shown(&unsigned, chain_id) }))
 }
 
 /// A tip as others pay it, and room for the base fee to double.
@@ -59,29 +59,25 @@ fn fill_fees(api: &Api, request: &mut Request) -> Result<(), Error> {
     Ok(())
 }
 
-/// The transaction as go-ethereum writes one that has no signature yet: fields of the other kind of fees are null.
-fn shown(filled: &Transaction) -> Value {
-    let is_legacy = filled.is_legacy();
-    let dynamic = filled.max_priority_fee_per_gas();
+/// The transaction as the specification has one that is not signed yet: without the fields that a signature brings, and
+/// without those of the other kind of fees.
+fn shown(filled: &Transaction, chain_id: u64) -> Value {
     let mut tx = json!({
         "type": U64::from(filled.ty()),
+        "chainId": U64::from(chain_id),
         "nonce": U64::from(filled.nonce()),
         "to": filled.to(),
         "gas": U64::from(filled.gas_limit()),
-        "gasPrice": filled.gas_price().map(U128::from),
-        "maxFeePerGas": dynamic.map(|_| U128::from(filled.max_fee_per_gas())),
-        "maxPriorityFeePerGas": dynamic.map(U128::from),
+        "gasPrice": U128::from(filled.max_fee_per_gas()),
         "value": filled.value(),
         "input": filled.input(),
-        "v": "0x0",
-        "r": "0x0",
-        "s": "0x0",
-        "hash": filled.hash(),
     });
-    if !is_legacy {
-        tx["chainId"] = json!(filled.chain_id().map(U64::from));
-        tx["accessList"] = json!(filled.access_list());
-        tx["yParity"] = json!("0x0");
+    if let Some(list) = filled.access_list() {
+        tx["accessList"] = json!(list);
+    }
+    if let Some(tip) = filled.max_priority_fee_per_gas() {
+        tx["maxFeePerGas"] = json!(U128::from(filled.max_fee_per_gas()));
+        tx["maxPriorityFeePerGas"] = json!(U128::from(tip));
     }
     if let Some(list) = filled.authorization_list() {
         tx["authorizationList"] = json!(list);

@@ -42,6 +42,10 @@ async fn accounts_of_a_remote_signer_send_and_wait_while_it_is_busy() {
     let busy = Arc::new(AtomicBool::new(false));
     let (url, address) = web3signer(busy.clone()).await;
     let (mut pectin, mut caller) = dev(&["--sender-web3signer", &url, "--log", "debug"]);
+    // Keys that not everybody knows are only for the operator, in a development network too.
+    assert_eq!(caller.get("/v1/accounts").await.status, 401);
+    let operator = pectin.log.iter().find(|line| line.contains("Operator")).unwrap();
+    caller.token = operator.split_whitespace().last().map(str::to_owned);
     let address = address.to_string().to_lowercase();
     let accounts = caller.get("/v1/accounts").await.body;
     let known =
