@@ -216,7 +216,7 @@ fn what_does_not_exist_is_shown_as_go_ethereum_shows_it() {
     let nobody = world.ok("eth_getProof", json!([Address::repeat_byte(9), [], "latest"]));
     assert_eq!((&nobody["codeHash"], &nobody["storageHash"]), (&json!(B256::ZERO), &json!(B256::ZERO)));
     let raw = |method: &str, at: Value| {
-        let answer = world.post(&json!({ "id": 1, "method": method, "params": [at] }));
+        let answer = world.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": [at] }));
         serde_json::from_slice::<Value>(&answer.body).unwrap()
     };
     assert_eq!(raw("debug_getRawHeader", json!("0x99"))["result"], "0x");
@@ -248,8 +248,9 @@ fn the_rest_answers_too() {
     assert_eq!(history["reward"][1], json!(["0x3b9aca00", "0x3b9aca00", "0x3b9aca00"]));
     assert_eq!(history["blobGasUsedRatio"], json!([0, 0]), "nothing is a whole number");
     assert_eq!(world.ok("eth_feeHistory", json!(["1", "latest", []]))["oldestBlock"], "0x1");
-    let nothing =
-        world.post(&json!({ "id": 1, "method": "eth_feeHistory", "params": [0, "latest", [2, 1]] }));
+    let nothing = world.post(
+        &json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_feeHistory", "params": [0, "latest", [2, 1]] }),
+    );
     let nothing = serde_json::from_slice::<Value>(&nothing.body).unwrap()["result"].clone();
     assert_eq!(nothing, json!({ "oldestBlock": "0x0", "gasUsedRatio": null }));
     assert_eq!(world.error("eth_feeHistory", json!(["0x1", "latest", [2, 1]]))["code"], -32000);
