@@ -61,6 +61,7 @@ impl fmt::Display for Kind {
         let calls = &self.served.calls;
         let (middle, late) = (micros(percentile(calls, 50)), micros(percentile(calls, 99)));
         write!(f, "; calls p50 {middle:>6.0} µs, p99 {late:>6.0} µs of {}", calls.len())?;
+        write!(f, ", {} refused", self.served.calls_refused)?;
         write!(f, "; {} refused; {} MiB", self.served.refused.len(), self.resident_kib / 1024)?;
         write!(f, "; {}", self.tally)
     }
