@@ -102,6 +102,13 @@ impl Verdict {
         ratios.fold(0.0, |worst, (middle, late)| worst.max(middle).max(late))
     }
 
+    /// The worst ratio of medians. It is what is judged: what happens once in a hundred times is printed beside it, but on a
+    /// shared machine says as much about the neighbours.
+    fn middle_latency(&self) -> f64 {
+        let Some(quiet) = self.kinds.first() else { return f64::INFINITY };
+        self.kinds.iter().skip(1).map(|kind| kind.ratios(quiet).0).fold(0.0, f64::max)
+    }
+
     fn growth_mib(&self) -> u64 {
         self.peak_kib.saturating_sub(self.start_kib) / 1024
     }
@@ -112,8 +119,8 @@ impl Verdict {
         let mut problem = |is: bool, text: String| is.then(|| problems.push(text));
         problem(self.panics > 0, format!("the node panicked {} times", self.panics));
         problem(self.server_errors() > 0, format!("{} answers blame the server", self.server_errors()));
-        let latency = self.latency();
-        problem(latency > LATENCY_RATIO_MAX, format!("honest clients waited {latency:.1} times longer"));
+        let middle = self.middle_latency();
+        problem(middle > LATENCY_RATIO_MAX, format!("honest clients waited {middle:.1} times longer"));
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
         for kind in self.kinds.iter().filter(|kind| kind.served.least() < SERVED_MIN) {
