@@ -200,6 +200,16 @@ impl Reading<'_> {
         }
     }
 
+    /// A block that is in memory.
+    pub(crate) fn recent(&self, at: At) -> Result<Option<Found>, Error> {
+        let block = match at {
+            At::Pending => return self.pending().map(|pending| Some(Found::Pending(pending))),
+            At::Hash(hash) => self.snapshot.by_hash(&hash),
+            at => self.number(at)?.and_then(|number| self.snapshot.by_number(number)),
+        };
+        block.map(|block| self.found(block)).transpose()
+    }
+
     /// A block that must be there.
     pub(crate) fn existing(&self, at: At) -> Result<Found, Error> {
         self.block(at)?.ok_or_else(|| missing(at))
@@ -264,14 +274,14 @@ impl Reading<'_> {
     /// Where a transaction stands in a sealed block.
     pub(crate) fn transaction(&self, hash: &B256) -> Result<Option<(Found, usize)>, Error> {
         if let Some((block, index)) = self.snapshot.transaction(hash) {
-            return Ok(Some((self.recent(block)?, index)));
+            return Ok(Some((self.found(block)?, index)));
         }
         let Some(place) = self.archive.place(hash).map_err(Error::internal)? else { return Ok(None) };
         let found = self.sealed(place.number)?;
         Ok(found.filter(|found| place.index < found.transactions().len()).map(|found| (found, place.index)))
     }
 
-    fn recent(&self, block: &RecentBlock) -> Result<Found, Error> {
+    fn found(&self, block: &RecentBlock) -> Result<Found, Error> {
         let foreign = self.archive.foreign(block.id().number).map_err(Error::internal)?;
         Ok(Found::Sealed { block: block.block.clone(), foreign })
     }

@@ -1,7 +1,8 @@
 //! The methods: a table from names to functions, and what they share.
 //!
 //! Three kinds of methods differ in where they run. What only looks into the snapshot runs where the request was read.
-//! What executes or searches runs on threads of its own, a few at once ([`Gate`]). What waits for the driver is a future.
+//! What executes or searches runs on threads of its own, a few at once ([`Gate`]). What waits for the driver is a future,
+//! and so is what may be large: then it is written on those threads ([`sized`]).
 
 mod blocks;
 mod builder;
@@ -17,6 +18,7 @@ mod node;
 mod reply;
 mod send;
 mod simulate;
+mod sized;
 mod states;
 mod trace;
 mod transactions;

@@ -1,16 +1,23 @@
 //! Transactions and their receipts.
 
-use super::{Api, Json, Method};
+use super::{
+    Api, Caller, Json, Method,
+    sized::{receipts_bytes, transactions_bytes},
+};
 use crate::{
     Error, Params,
     reading::At,
     view::{Mined, TransactionView, receipts},
 };
 use alloy_primitives::B256;
+use std::{slice, sync::Arc};
 
 pub(super) const METHODS: &[(&str, Method)] = &[
-    ("eth_getTransactionByHash", Method::Later(|api, params, _| Box::pin(by_hash(api, params)))),
-    ("eth_getTransactionReceipt", Method::Later(|api, params, _| Box::pin(receipt(api, params)))),
+    ("eth_getTransactionByHash", Method::Later(|api, params, caller| Box::pin(by_hash(api, params, caller)))),
+    (
+        "eth_getTransactionReceipt",
+        Method::Later(|api, params, caller| Box::pin(receipt(api, params, caller))),
+    ),
     (
         "eth_getTransactionByBlockNumberAndIndex",
         Method::Now(|api, params| by_index(api, params, params.hex(0)?)),
@@ -22,15 +29,26 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("eth_getRawTransactionByHash", Method::Now(raw)),
 ];
 
-async fn by_hash(api: &Api, params: &Params) -> Result<Json, Error> {
+async fn by_hash(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
     params.at_most(1)?;
     let hash = params.hex::<B256>(0)?;
-    if let Some(found) = api.transaction(&hash)? {
+    if let Some(found) = transaction_of(api, hash, caller).await? {
         return Ok(found);
     }
-    match api.other_hash(hash).await {
-        Some(other) => Ok(api.transaction(&other)?.unwrap_or_else(null)),
-        None => Ok(null()),
+    let found = match api.other_hash(hash).await {
+        Some(other) => transaction_of(api, other, caller).await?,
+        None => None,
+    };
+    Ok(found.unwrap_or_else(null))
+}
+
+async fn transaction_of(api: &Arc<Api>, hash: B256, caller: &Caller) -> Result<Option<Json>, Error> {
+    match api.bytes_about(&hash, |tx, _| transactions_bytes(slice::from_ref(tx)))? {
+        Some(bytes) => {
+            let show = move |api: &Api| Ok(api.transaction(&hash)?.unwrap_or_else(null));
+            api.sized(caller, bytes, show).await.map(Some)
+        }
+        None => api.transaction(&hash),
     }
 }
 
@@ -48,15 +66,26 @@ fn by_index(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
     }
 }
 
-async fn receipt(api: &Api, params: &Params) -> Result<Json, Error> {
+async fn receipt(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
     params.at_most(1)?;
     let hash = params.hex::<B256>(0)?;
-    if let Some(found) = api.receipt(&hash)? {
+    if let Some(found) = receipt_of(api, hash, caller).await? {
         return Ok(found);
     }
-    match api.other_hash(hash).await {
-        Some(other) => Ok(api.receipt(&other)?.unwrap_or_else(null)),
-        None => Ok(null()),
+    let found = match api.other_hash(hash).await {
+        Some(other) => receipt_of(api, other, caller).await?,
+        None => None,
+    };
+    Ok(found.unwrap_or_else(null))
+}
+
+async fn receipt_of(api: &Arc<Api>, hash: B256, caller: &Caller) -> Result<Option<Json>, Error> {
+    match api.bytes_about(&hash, |_, receipt| receipts_bytes(slice::from_ref(receipt)))? {
+        Some(bytes) => {
+            let show = move |api: &Api| Ok(api.receipt(&hash)?.unwrap_or_else(null));
+            api.sized(caller, bytes, show).await.map(Some)
+        }
+        None => Ok(None),
     }
 }
 

@@ -1,20 +1,20 @@
 //! The pool, as its owner sees it.
 
-use super::{Api, Caller, Json, Method};
+use super::{Api, Caller, Json, Method, sized::transactions_bytes};
 use crate::{Error, Params, view::TransactionView};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U64};
-use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::json;
 use std::{collections::BTreeMap, sync::Arc};
+use txpool::SenderContent;
 use types::Transaction;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
     ("txpool_status", Method::Now(status)),
-    ("txpool_content", Method::Later(content)),
-    ("txpool_contentFrom", Method::Later(content_from)),
-    ("txpool_inspect", Method::Later(inspect)),
+    ("txpool_content", Method::Later(|api, params, caller| Box::pin(content(api, params, caller)))),
+    ("txpool_contentFrom", Method::Later(|api, params, caller| Box::pin(content_from(api, params, caller)))),
+    ("txpool_inspect", Method::Later(|api, params, caller| Box::pin(inspect(api, params, caller)))),
 ];
 
 fn status(api: &Api, params: &Params) -> Result<Json, Error> {
@@ -46,18 +46,12 @@ fn line(tx: &Transaction) -> String {
     format!("{to}: {} wei + {} gas × {} wei", tx.value(), tx.gas_limit(), tx.max_fee_per_gas())
 }
 
-fn content<'a>(api: &'a Arc<Api>, params: &'a Params, _: &'a Caller) -> BoxFuture<'a, Result<Json, Error>> {
-    Box::pin(async move {
-        params.at_most(0)?;
-        let senders = api.driver.content(None).await;
-        let mut content = Content { pending: BySender::new(), queued: BySender::new() };
-        for sender in &senders {
-            let name = sender.sender.to_checksum(None);
-            insert(&mut content.pending, &name, by_nonce(&sender.pending, waiting));
-            insert(&mut content.queued, &name, by_nonce(&sender.queued, waiting));
-        }
-        api.reply(&content)
-    })
+/// About how long all of this is as text.
+fn bytes(senders: &[SenderContent]) -> usize {
+    senders
+        .iter()
+        .map(|sender| transactions_bytes(&sender.pending) + transactions_bytes(&sender.queued))
+        .sum()
 }
 
 fn insert<T>(into: &mut BySender<T>, sender: &str, transactions: ByNonce<T>) {
@@ -66,34 +60,39 @@ fn insert<T>(into: &mut BySender<T>, sender: &str, transactions: ByNonce<T>) {
     }
 }
 
-fn inspect<'a>(api: &'a Arc<Api>, params: &'a Params, _: &'a Caller) -> BoxFuture<'a, Result<Json, Error>> {
-    Box::pin(async move {
-        params.at_most(0)?;
-        let senders = api.driver.content(None).await;
-        let mut content = Content { pending: BySender::new(), queued: BySender::new() };
-        for sender in &senders {
-            let name = sender.sender.to_checksum(None);
-            insert(&mut content.pending, &name, by_nonce(&sender.pending, line));
-            insert(&mut content.queued, &name, by_nonce(&sender.queued, line));
-        }
-        api.reply(&content)
-    })
+/// Everything, each transaction shown in this way.
+fn by_sender<'a, T>(senders: &'a [SenderContent], show: fn(&'a Transaction) -> T) -> Content<BySender<T>> {
+    let mut content = Content { pending: BySender::new(), queued: BySender::new() };
+    for sender in senders {
+        let name = sender.sender.to_checksum(None);
+        insert(&mut content.pending, &name, by_nonce(&sender.pending, show));
+        insert(&mut content.queued, &name, by_nonce(&sender.queued, show));
+    }
+    content
 }
 
-fn content_from<'a>(
-    api: &'a Arc<Api>,
-    params: &'a Params,
-    _: &'a Caller,
-) -> BoxFuture<'a, Result<Json, Error>> {
-    Box::pin(async move {
-        params.at_most(1)?;
-        let address = params.hex::<Address>(0)?;
-        let senders = api.driver.content(Some(address)).await;
+async fn content(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
+    params.at_most(0)?;
+    let senders = api.driver.content(None).await;
+    api.sized(caller, bytes(&senders), move |api| api.reply(&by_sender(&senders, waiting))).await
+}
+
+async fn inspect(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
+    params.at_most(0)?;
+    let senders = api.driver.content(None).await;
+    api.sized(caller, bytes(&senders), move |api| api.reply(&by_sender(&senders, line))).await
+}
+
+async fn content_from(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let address = params.hex::<Address>(0)?;
+    let senders = api.driver.content(Some(address)).await;
+    let bytes = bytes(&senders);
+    let show = move |api: &Api| {
         let sender = senders.iter().find(|content| content.sender == address);
-        let of = |transactions: Option<&'_ Vec<Transaction>>| transactions.cloned().unwrap_or_default();
-        let pending = of(sender.map(|sender| &sender.pending));
-        let queued = of(sender.map(|sender| &sender.queued));
-        let content = Content { pending: by_nonce(&pending, waiting), queued: by_nonce(&queued, waiting) };
-        api.reply(&content)
-    })
+        let (pending, queued) =
+            sender.map_or((&[][..], &[][..]), |sender| (&sender.pending[..], &sender.queued[..]));
+        api.reply(&Content { pending: by_nonce(pending, waiting), queued: by_nonce(queued, waiting) })
+    };
+    api.sized(caller, bytes, show).await
 }

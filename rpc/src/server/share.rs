@@ -112,6 +112,12 @@ pub(super) fn aside<T>(bytes: usize, act: impl FnOnce() -> T) -> T {
     }
 }
 
+/// Waits for something that is about so many bytes, and acts [aside](aside) whenever it goes on.
+pub(super) async fn await_aside<T>(bytes: usize, act: impl Future<Output = T>) -> T {
+    let mut act = pin!(act);
+    poll_fn(|context| aside(bytes, || act.as_mut().poll(context))).await
+}
+
 fn can_step_aside() -> bool {
     tokio::runtime::Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread
 }

@@ -9,7 +9,7 @@ use super::{
     batch::{Connection, Requests, write},
     http::{Visit, text},
     outgoing::Outgoing,
-    share::Share,
+    share::{Share, aside, await_aside},
     subscriptions::{Place, Subscriptions},
 };
 use crate::{
@@ -168,7 +168,9 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
                 Err(_) => (Message::Ping(Default::default()), None),
             };
             let _held = message.clone();
-            match tokio::time::timeout(idle, sink.send(message)).await {
+            // The library copies a message into its own buffer before it writes any of it.
+            let send = await_aside(message.len(), sink.send(message));
+            match tokio::time::timeout(idle, send).await {
                 Ok(Ok(())) => {}
                 _ => break,
             }
@@ -219,7 +221,8 @@ impl Client {
             Ok(requests) => requests.answer(api, &self.caller, &message).await,
         };
         let answer = answer.map(|answer| self.shared.answers.hold(answer));
-        if let Some(answer) = answer.and_then(|answer| Utf8Bytes::try_from(answer).ok()) {
+        let text = answer.and_then(|answer| aside(answer.len(), || Utf8Bytes::try_from(answer).ok()));
+        if let Some(answer) = text {
             self.outgoing.send(Message::Text(answer)).await;
         }
         for begin in message.begin.into_inner() {
