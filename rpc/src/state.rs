@@ -209,23 +209,24 @@ where
 }
 
 /// What would be written for these accounts to be as they are pretended. Storage is never cleared in the tree: what is
-/// pretended to be is no state that a block could leave.
+/// pretended to be is no state that a block could leave. Nor has the tree room for balances that cannot be; in it they are
+/// as large as one can be.
 fn pretended_writes(values: &impl Values, accounts: &[Pretended]) -> Result<Writes, StateError> {
     let mut writes = Writes::new();
     for Pretended { address, info, slots, .. } in accounts {
         let keys = AccountKeys::<Blake2b>::new(*address);
+        let balance = info.balance.min(U256::from(u128::MAX));
         let before = read_account(values, *address)?.unwrap_or_default();
-        let same =
-            (before.nonce, before.balance, before.code_hash) == (info.nonce, info.balance, info.code_hash);
+        let same = (before.nonce, before.balance, before.code_hash) == (info.nonce, balance, info.code_hash);
         if before.code_hash != info.code_hash {
             let code = info.code.as_ref().map(Bytecode::original_bytes).unwrap_or_default();
-            let leaves = account_writes::<Blake2b>(*address, info.nonce, info.balance, &code, []);
+            let leaves = account_writes::<Blake2b>(*address, info.nonce, balance, &code, []);
             writes.extend(leaves.map_err(unreadable)?);
         } else if !same {
             let basic = values.value(&keys.basic_data()).map_err(unreadable)?;
             let size = basic.map(|basic| BasicData::decode(&basic)).transpose().map_err(unreadable)?;
             let size = size.map_or(0, |basic| basic.code_size as usize);
-            let basic = BasicData::new(size, info.nonce, info.balance).map_err(unreadable)?;
+            let basic = BasicData::new(size, info.nonce, balance).map_err(unreadable)?;
             writes.insert(keys.basic_data(), basic.encode());
             writes.insert(keys.code_hash(), info.code_hash);
         }

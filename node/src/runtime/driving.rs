@@ -2,7 +2,8 @@
 //!
 //! A step costs about the same for one transaction as for twenty, and so does the commit that follows it. Clients that
 //! were answered together come again together; so, when the last step had several submissions, the thread waits a moment
-//! for as many. A lone submission never waits.
+//! for as many. While others wait for the disk it waits a moment too: what it would do now had to wait for the same
+//! disk, and those who are answered meanwhile come again in time for the same step. A lone submission never waits.
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
@@ -11,7 +12,11 @@ use queue::Sent;
 use rpc::{Order, OrderError};
 use std::{
     collections::BTreeMap,
-    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
     thread,
     time::Duration,
 };
@@ -67,6 +72,25 @@ pub(crate) enum Command {
     Stop,
 }
 
+/// How many submissions wait for the disk; whoever answers them counts them down before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unanswered(Arc<AtomicUsize>);
+
+impl Unanswered {
+    fn add(&self, count: usize) {
+        self.0.fetch_add(count, Relaxed);
+    }
+
+    /// So many are being answered.
+    pub(crate) fn remove(&self, count: usize) {
+        self.0.fetch_sub(count, Relaxed);
+    }
+
+    fn are_some(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
+}
+
 /// Where time comes from, and who hears what the driver has come to.
 pub(crate) trait World {
     /// The time now.
@@ -80,9 +104,10 @@ pub(crate) fn run(
     driver: &mut Driver,
     commands: &Receiver<Command>,
     outputs: &SyncSender<Output>,
+    unanswered: Unanswered,
     world: &mut impl World,
 ) -> Result<(), Broken> {
-    let mut gathered = Gathered::default();
+    let mut gathered = Gathered { unanswered: unanswered.clone(), ..Gathered::default() };
     loop {
         let due = driver.poll_timeout().map_or(REST_MAX, |due| due.since(world.now())).min(REST_MAX);
         let mut stop = false;
@@ -97,6 +122,7 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => stop = true,
         }
         let output = driver.step(world.now())?;
+        unanswered.add(output.answers.len());
         if !output.is_empty() && outputs.send(output).is_err() {
             stop = true;
         }
@@ -113,6 +139,8 @@ struct Gathered {
     commands: Vec<Command>,
     /// How many submissions the last step had.
     expected: usize,
+    /// Those of earlier steps.
+    unanswered: Unanswered,
 }
 
 impl Gathered {
@@ -124,7 +152,8 @@ impl Gathered {
         self.commands.push(first);
         self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
         let submissions = self.submissions();
-        if submissions == self.commands.len() && submissions < self.expected {
+        let more_will_come = submissions < self.expected || self.unanswered.are_some();
+        if submissions == self.commands.len() && more_will_come {
             thread::sleep(GATHER);
             self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
         }
@@ -223,6 +252,30 @@ mod tests {
         let mut gathered = Gathered::default();
         gathered.from(commands.recv().unwrap(), &commands);
         assert_eq!((gathered.commands.len(), commands.try_iter().count()), (COMMANDS_MAX + 1, 4));
+    }
+
+    #[test]
+    fn those_who_are_answered_meanwhile_are_in_time() {
+        let (sender, commands) = channel();
+        let unanswered = Unanswered::default();
+        let mut gathered = Gathered { unanswered: unanswered.clone(), ..Gathered::default() };
+        submit(&sender, 1);
+        assert!(!unanswered.are_some(), "a lone one does not wait");
+        gathered.from(commands.recv().unwrap(), &commands);
+        assert_eq!((gathered.commands.len(), gathered.expected), (1, 1));
+        gathered.commands.clear();
+        unanswered.add(1);
+        submit(&sender, 1);
+        let first = commands.recv().unwrap();
+        // Whoever is answered while the other one is gathered; whether it comes in time or not, it is lost to nobody.
+        let answered = thread::spawn(move || {
+            unanswered.remove(1);
+            submit(&sender, 1);
+        });
+        gathered.from(first, &commands);
+        answered.join().unwrap();
+        assert_eq!(gathered.commands.len() + commands.try_iter().count(), 2);
+        assert!(!gathered.unanswered.are_some());
     }
 
     #[test]

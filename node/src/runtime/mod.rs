@@ -24,6 +24,7 @@ use crate::{
 };
 use devnet::Devnet;
 pub(crate) use driving::Command;
+use driving::Unanswered;
 pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
 use methods::Methods;
@@ -195,12 +196,13 @@ impl Node {
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
         let guarantors = methods::Guarantors::default();
+        let unanswered = Unanswered::default();
 
         // The driver never leaves its thread; the first picture is made before anybody can look.
         let (ready, is_ready) = oneshot::channel();
         let driver = {
             let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
-            let guarantors = Arc::clone(&guarantors);
+            let (guarantors, unanswered) = (Arc::clone(&guarantors), unanswered.clone());
             spawn("pectin-driver", move || {
                 let mut driver = match begin(started, &store, &clock, &outputs) {
                     Ok((driver, first)) => {
@@ -213,7 +215,7 @@ impl Node {
                     }
                 };
                 let mut world = Wishes::new(clock, wishes, slots, guarantors);
-                match driving::run(&mut driver, &orders, &outputs, &mut world) {
+                match driving::run(&mut driver, &orders, &outputs, unanswered, &mut world) {
                     Ok(()) => Some(left(&driver)),
                     Err(why) => {
                         tell(&end, Some(Ended::Broken(why)));
@@ -254,6 +256,7 @@ impl Node {
             params,
             clock: clock.clone(),
             commands: commands.clone(),
+            unanswered,
             runtime: tokio::runtime::Handle::current(),
         };
         let writer = {

@@ -3,7 +3,7 @@
 use super::{
     chain::{self, Wish},
     clock::WallClock,
-    driving::{Command, World},
+    driving::{Command, Unanswered, World},
     methods::Guarantors,
 };
 use crate::{
@@ -30,6 +30,7 @@ pub(super) struct Publisher {
     pub(super) params: Params,
     pub(super) clock: WallClock,
     pub(super) commands: Sender<Command>,
+    pub(super) unanswered: Unanswered,
     pub(super) runtime: tokio::runtime::Handle,
 }
 
@@ -38,6 +39,7 @@ impl Publisher {
     pub(super) fn publish(&self, output: Output) {
         let Output { news, answers, sends, .. } = output;
         self.show(news);
+        self.unanswered.remove(answers.len());
         for (answer, results) in answers {
             answer.tell(results);
         }

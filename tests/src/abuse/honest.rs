@@ -56,15 +56,15 @@ pub struct Served {
     pub calls: Vec<Duration>,
     /// Requests and visits that failed, and why.
     pub refused: Vec<String>,
-    /// Calls that were refused. That is no fault while others make expensive ones from the same address: the threads for
+    /// Calls that were refused. A few are no fault while others make expensive ones from the same address: the threads for
     /// calls are few on purpose, and whoever is refused is told to come again.
     pub calls_refused: usize,
 }
 
 impl Served {
-    /// How often the client was served that was served least, of those that only look things up.
+    /// How often the client was served that was served least.
     pub(super) fn least(&self) -> usize {
-        self.steady.len().min(self.new.len())
+        self.steady.len().min(self.new.len()).min(self.calls.len())
     }
 }
 

@@ -7,6 +7,8 @@ use std::{fmt, time::Duration};
 const LATENCY_RATIO_MAX: f64 = 10.0;
 /// The node takes so much more memory at most: what its limits on bodies, answers, calls and subscriptions add up to.
 const MEMORY_GROWTH_MIB_MAX: u64 = 768;
+/// Of so many calls of an honest client one may be refused.
+const CALLS_PER_REFUSAL: usize = 10;
 /// From fewer answers nothing can be said about how long they take.
 const SERVED_MIN: usize = 20;
 
@@ -40,8 +42,8 @@ impl Kind {
     }
 
     /// How many times longer than when it was quiet the client that stays waited: in the middle, and at worst in a hundred.
-    fn ratios(&self, quiet: &Self) -> (f64, f64) {
-        let ratio = |percent| micros(self.of(percent)) / micros(quiet.of(percent)).max(1.0);
+    fn ratios(&self, quiet: &[Duration]) -> (f64, f64) {
+        let ratio = |percent| micros(self.of(percent)) / micros(percentile(quiet, percent)).max(1.0);
         (ratio(50), ratio(99))
     }
 }
@@ -95,18 +97,23 @@ impl Verdict {
         self.kinds.iter().flat_map(|kind| &kind.served.refused)
     }
 
-    /// The worst ratio of all kinds of abuse, of medians and of ninety-ninth percentiles.
-    fn latency(&self) -> f64 {
-        let Some(quiet) = self.kinds.first() else { return f64::INFINITY };
-        let ratios = self.kinds.iter().skip(1).map(|kind| kind.ratios(quiet));
-        ratios.fold(0.0, |worst, (middle, late)| worst.max(middle).max(late))
+    /// How long the client that stays waited without abuse, before and after.
+    fn quiet(&self) -> Vec<Duration> {
+        let both = [self.kinds.first(), self.kinds.last()];
+        both.into_iter().flatten().flat_map(|kind| kind.served.steady.iter().copied()).collect()
     }
 
-    /// The worst ratio of medians. It is what is judged: what happens once in a hundred times is printed beside it, but on a
-    /// shared machine says as much about the neighbours.
-    fn middle_latency(&self) -> f64 {
-        let Some(quiet) = self.kinds.first() else { return f64::INFINITY };
-        self.kinds.iter().skip(1).map(|kind| kind.ratios(quiet).0).fold(0.0, f64::max)
+    /// Each kind of abuse with its ratios.
+    fn ratios(&self) -> Vec<(&Kind, (f64, f64))> {
+        let (quiet, abused) = (self.quiet(), self.kinds.len().saturating_sub(1));
+        let kinds = self.kinds.iter().take(abused).skip(1);
+        kinds.map(|kind| (kind, kind.ratios(&quiet))).collect()
+    }
+
+    /// The worst ratio of all kinds of abuse, of medians and of ninety-ninth percentiles.
+    fn latency(&self) -> f64 {
+        let ratios = self.ratios().into_iter().map(|(_, (middle, late))| middle.max(late));
+        ratios.reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 
     fn growth_mib(&self) -> u64 {
@@ -119,12 +126,17 @@ impl Verdict {
         let mut problem = |is: bool, text: String| is.then(|| problems.push(text));
         problem(self.panics > 0, format!("the node panicked {} times", self.panics));
         problem(self.server_errors() > 0, format!("{} answers blame the server", self.server_errors()));
-        let middle = self.middle_latency();
-        problem(middle > LATENCY_RATIO_MAX, format!("honest clients waited {middle:.1} times longer"));
+        let latency = self.latency();
+        problem(latency > LATENCY_RATIO_MAX, format!("honest clients waited {latency:.1} times longer"));
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
         for kind in self.kinds.iter().filter(|kind| kind.served.least() < SERVED_MIN) {
             problem(true, format!("during {} honest clients were hardly served", kind.name));
+        }
+        for Kind { name, served, .. } in &self.kinds {
+            let (refused, calls) = (served.calls_refused, served.calls.len());
+            let often = refused * CALLS_PER_REFUSAL > refused + calls;
+            problem(often, format!("during {name} {refused} calls were refused and {calls} made"));
         }
         if let Some(first) = self.refused().next() {
             problem(
@@ -138,15 +150,8 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(quiet) = self.kinds.first() {
-            for kind in self.kinds.iter().skip(1) {
-                let (middle, late) = kind.ratios(quiet);
-                writeln!(
-                    f,
-                    "{:14} waits {middle:.1} times as long in the middle, {late:.1} times at worst",
-                    kind.name
-                )?;
-            }
+        for (Kind { name, .. }, (middle, late)) in self.ratios() {
+            writeln!(f, "{name:14} waits {middle:.1} times as long in the middle, {late:.1} times at worst")?;
         }
         let mib = |kib: u64| kib / 1024;
         let (start, peak, end) = (mib(self.start_kib), mib(self.peak_kib), mib(self.end_kib));

@@ -205,6 +205,19 @@ fn simulated_nonces_begin_again_and_withdrawals_are_credited() {
     }
 }
 
+/// Clients that only want to know what a call does give its sender more money than there is.
+#[test]
+fn simulated_accounts_may_be_richer_than_possible() {
+    let world = world();
+    let rich = Address::repeat_byte(9);
+    let block = json!({
+        "stateOverrides": { rich.to_string(): { "balance": U256::MAX } },
+        "calls": [{ "from": rich, "to": LOGGER, "value": "0x1" }],
+    });
+    let simulated = world.ok("eth_simulateV1", json!([{ "blockStateCalls": [block] }]));
+    assert_eq!(simulated[0]["calls"][0]["status"], "0x1");
+}
+
 #[test]
 fn calls_take_what_go_ethereum_takes() {
     let world = world();
