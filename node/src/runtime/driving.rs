@@ -28,8 +28,10 @@ use types::{Event, Time, Transaction};
 /// So many commands are handled before the driver takes a step.
 const COMMANDS_MAX: usize = 1024;
 
-/// So long are submissions waited for that are expected to come together.
-const GATHER: Duration = Duration::from_millis(1);
+/// So long are submissions waited for at a time that are expected to come together,
+const GATHER: Duration = Duration::from_micros(500);
+/// and so often at most.
+const GATHERINGS_MAX: usize = 6;
 
 /// The driver looks around this often even if it has no reason to.
 const REST_MAX: Duration = Duration::from_secs(1);
@@ -86,8 +88,8 @@ impl Unanswered {
         self.0.fetch_sub(count, Relaxed);
     }
 
-    fn are_some(&self) -> bool {
-        self.0.load(Relaxed) > 0
+    fn count(&self) -> usize {
+        self.0.load(Relaxed)
     }
 }
 
@@ -144,18 +146,25 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Takes what has come, and what can be expected to come at once.
+    /// Takes what has come, and what can be expected to come at once: as many submissions as the last step had, or as
+    /// wait for the disk now and will come back. It is waited for as long as some come, and not for long.
     ///
     /// It sleeps instead of waiting for each: whoever sends to a thread that waits has to wake it, which costs more than
     /// all the rest of handing a transaction over.
     fn from(&mut self, first: Command, commands: &Receiver<Command>) {
         self.commands.push(first);
         self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
-        let submissions = self.submissions();
-        let more_will_come = submissions < self.expected || self.unanswered.are_some();
-        if submissions == self.commands.len() && more_will_come {
+        let expected = self.expected.max(self.submissions() + self.unanswered.count());
+        for _ in 0..GATHERINGS_MAX {
+            let here = self.commands.len();
+            if self.submissions() < here || here >= expected.min(COMMANDS_MAX) {
+                break;
+            }
             thread::sleep(GATHER);
             self.commands.extend(commands.try_iter().take(COMMANDS_MAX));
+            if self.commands.len() == here && self.unanswered.count() == 0 {
+                break;
+            }
         }
         self.expected = self.submissions();
     }
@@ -260,7 +269,7 @@ mod tests {
         let unanswered = Unanswered::default();
         let mut gathered = Gathered { unanswered: unanswered.clone(), ..Gathered::default() };
         submit(&sender, 1);
-        assert!(!unanswered.are_some(), "a lone one does not wait");
+        assert_eq!(unanswered.count(), 0, "a lone one does not wait");
         gathered.from(commands.recv().unwrap(), &commands);
         assert_eq!((gathered.commands.len(), gathered.expected), (1, 1));
         gathered.commands.clear();
@@ -275,7 +284,7 @@ mod tests {
         gathered.from(first, &commands);
         answered.join().unwrap();
         assert_eq!(gathered.commands.len() + commands.try_iter().count(), 2);
-        assert!(!gathered.unanswered.are_some());
+        assert_eq!(gathered.unanswered.count(), 0);
     }
 
     #[test]
