@@ -106,7 +106,7 @@ pub(crate) fn run(
     driver: &mut Driver,
     commands: &Receiver<Command>,
     outputs: &SyncSender<Output>,
-    unanswered: Unanswered,
+    unanswered: &Unanswered,
     world: &mut impl World,
 ) -> Result<(), Broken> {
     let mut gathered = Gathered { unanswered: unanswered.clone(), ..Gathered::default() };

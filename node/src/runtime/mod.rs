@@ -215,7 +215,7 @@ impl Node {
                     }
                 };
                 let mut world = Wishes::new(clock, wishes, slots, guarantors);
-                match driving::run(&mut driver, &orders, &outputs, unanswered, &mut world) {
+                match driving::run(&mut driver, &orders, &outputs, &unanswered, &mut world) {
                     Ok(()) => Some(left(&driver)),
                     Err(why) => {
                         tell(&end, Some(Ended::Broken(why)));
