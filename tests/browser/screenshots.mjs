@@ -19,20 +19,33 @@ const full = ({ page }) =>
     return ages.every((age) => age !== undefined) && /^0\.\d s/.test(ages[1]);
   });
 
+async function some() {
+  let hash;
+  for (let sender = 0; sender < 8; sender += 1) hash = await send(sender);
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  return hash;
+}
+
 async function busy(blocks) {
   let hash;
-  for (let block = 0; block < blocks; block += 1) {
-    for (let sender = 0; sender < 8; sender += 1) hash = await send(sender);
-    await new Promise((resolve) => setTimeout(resolve, 250));
-  }
+  for (let block = 0; block < blocks; block += 1) hash = await some();
+  return hash;
+}
+
+// Sends until something is there: what is waited for may last only a moment.
+async function busyUntil(something) {
+  let there = false;
+  const waits = something.finally(() => (there = true));
+  let hash;
+  while (!there) hash = await some();
+  await waits;
   return hash;
 }
 
 run(async () => {
   const screen = await Screen.open("/", { viewport: { width: 1440, height: 1020 } });
   await screen.follow();
-  const hash = await busy(24);
-  await full(screen);
+  const hash = await busyUntil(full(screen));
   await picture(screen, "page-light");
 
   const dark = await Screen.open("/", { viewport: { width: 1440, height: 1020 }, colorScheme: "dark" });
@@ -49,9 +62,8 @@ run(async () => {
   await picture(screen, "transaction");
 
   const phone = await Screen.open("/", { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true, isMobile: true });
-  await busy(4);
   await phone.page.locator(".lanes").evaluate((lanes) => lanes.scrollIntoView());
-  await full(phone);
+  await busyUntil(full(phone));
   await picture(phone, "phone");
   await Promise.all([screen, dark, phone].map((one) => one.close()));
 });

@@ -35,7 +35,7 @@ const GENESIS: &str = "GENESIS";
 /// The operator's token of a builder.
 const TOKEN: &str = "the-token-of-the-page-0123456789";
 const SENDERS: u64 = 8;
-const TRANSACTIONS_EACH: u64 = 64;
+const TRANSACTIONS_EACH: u64 = 128;
 
 /// Where the scripts and their packages are.
 fn installed() -> Result<PathBuf, String> {
