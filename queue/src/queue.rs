@@ -270,7 +270,9 @@ impl Queue {
             bundle.state = State::Released;
             self.retire(bundle);
         }
-        (self.abandoned_from, self.retrying) = (None, false);
+        // A block below may have been given up since the release was due; that one waits for its own.
+        self.abandoned_from = self.abandoned_from.filter(|below| *below < from);
+        self.retrying &= self.abandoned_from.is_some();
         (self.passed_since_release, self.released_from) = (false, from);
         self.stats.releases += 1;
     }

@@ -273,3 +273,21 @@ fn what_the_operator_gives_up_is_released_when_it_is_dead() {
     assert_eq!(world.states(2..=3), ["Released", "Released"]);
     assert_ne!(world.state(1), "Released");
 }
+
+/// Between the moment at which a release is due and the one at which it is taken a block below can be given up: by the
+/// operator, or by a timeout in the same step.
+#[test]
+fn a_block_that_is_given_up_while_one_above_is_to_be_released_is_released_too() {
+    let mut world = World::running(config());
+    world.seal(3);
+    assert!(world.queue.give_up(3));
+    // It was never sent, so it is dead at once.
+    world.blocks(1);
+    assert!(world.queue.give_up(1));
+    assert_eq!(released(&mut world), [[(3, Blame::Suspect)]]);
+    assert_eq!(world.states(1..=3), ["Abandoned", "Abandoned", "Released"]);
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(1)));
+    world.blocks(1);
+    assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None)]]);
+    assert_eq!(world.try_seal(1), Ok(1));
+}

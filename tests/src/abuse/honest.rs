@@ -56,9 +56,9 @@ pub struct Served {
     pub calls: Vec<Duration>,
     /// Requests and visits that failed, and why.
     pub refused: Vec<String>,
-    /// Calls that were refused. A few are no fault while others make expensive ones from the same address: the threads for
+    /// Calls that were refused, and why. A few are no fault while others make expensive ones from the same address: the threads for
     /// calls are few on purpose, and whoever is refused is told to come again.
-    pub calls_refused: usize,
+    pub calls_refused: Vec<String>,
 }
 
 impl Served {
@@ -130,7 +130,7 @@ impl Honest {
                 let mut served = served.lock();
                 match asked {
                     Ok(time) => times(&mut served).push(time),
-                    Err(_) if question.is_call => served.calls_refused += 1,
+                    Err(why) if question.is_call => served.calls_refused.push(why.to_string()),
                     Err(why) => served.refused.push(why.to_string()),
                 }
             });

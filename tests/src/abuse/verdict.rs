@@ -63,7 +63,7 @@ impl fmt::Display for Kind {
         let calls = &self.served.calls;
         let (middle, late) = (micros(percentile(calls, 50)), micros(percentile(calls, 99)));
         write!(f, "; calls p50 {middle:>6.0} µs, p99 {late:>6.0} µs of {}", calls.len())?;
-        write!(f, ", {} refused", self.served.calls_refused)?;
+        write!(f, ", {} refused", self.served.calls_refused.len())?;
         write!(f, "; {} refused; {} MiB", self.served.refused.len(), self.resident_kib / 1024)?;
         write!(f, "; {}", self.tally)
     }
@@ -134,9 +134,13 @@ impl Verdict {
             problem(true, format!("during {} honest clients were hardly served", kind.name));
         }
         for Kind { name, served, .. } in &self.kinds {
-            let (refused, calls) = (served.calls_refused, served.calls.len());
+            let (refused, calls) = (served.calls_refused.len(), served.calls.len());
             let often = refused * CALLS_PER_REFUSAL > refused + calls;
-            problem(often, format!("during {name} {refused} calls were refused and {calls} made"));
+            let first = served.calls_refused.first().map_or("", String::as_str);
+            problem(
+                often,
+                format!("during {name} {refused} calls were refused and {calls} made, first: {first}"),
+            );
         }
         if let Some(first) = self.refused().next() {
             problem(
