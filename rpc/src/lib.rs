@@ -19,8 +19,9 @@
 //! * **Signatures are recovered here**, on the threads that read requests; those of a batch in parallel.
 //! * **Errors** ([`Error`]) have the codes and words of go-ethereum, always with HTTP status 200. What is malformed below
 //!   JSON-RPC has an HTTP status of its own (413, 415, 429, ..); nothing that a client sends leads to 500.
-//! * **Work that takes its time** (calls, estimates, simulations, traces, logs) runs on threads of its own at a low
-//!   priority, a few at once, with limits of gas, time and memory; what comes beyond waits, and beyond that is refused.
+//! * **Work that takes its time** (calls, estimates, simulations, traces, logs, and whatever is large or has to be read
+//!   from the disk) runs on threads of its own at a low priority, a few at once, with limits of gas, time and memory; what
+//!   comes beyond waits, and beyond that is refused.
 //! * **Nobody takes more than a share.** A connection that asks for much waits for its turn behind those that ask for
 //!   little, and its calls behind theirs; large requests come one after the other; when all places are taken, whoever lets
 //!   the node wait longest gives way; when there are too many filters, whoever has most of them; large answers together take
