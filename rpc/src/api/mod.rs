@@ -39,6 +39,7 @@ use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
+use tokio::sync::watch;
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,8 @@ pub struct Caller {
     pub operator: bool,
     /// Where the request comes from.
     pub origin: Origin,
+    /// Closed when the client is gone, where nobody else stops waiting for its answers then.
+    pub here: Option<watch::Receiver<()>>,
 }
 
 /// Where a request comes from. What several clients want at once is shared out by this.
@@ -198,8 +201,8 @@ impl Api {
             Some(Method::Now(call)) => call(self, &params),
             Some(Method::Later(call)) => call(self, &params, caller).await,
             Some(Method::Apart(call)) => {
-                let (api, call) = (self.clone(), *call);
-                self.gate.run(caller.origin, move || call(&api, &params)).await
+                let call = *call;
+                self.apart(caller, move |api| call(api, &params)).await
             }
             None => {
                 let mut extensions = self.extensions.iter();
@@ -208,6 +211,22 @@ impl Api {
                     None => Err(Error::no_method(method)),
                 }
             }
+        }
+    }
+
+    /// Does what takes its time on the threads for that; not at all if the client is gone before its turn comes.
+    async fn apart(
+        self: &Arc<Self>,
+        caller: &Caller,
+        work: impl FnOnce(&Self) -> Result<Json, Error> + Send + 'static,
+    ) -> Result<Json, Error> {
+        let api = self.clone();
+        let done = self.gate.run(caller.origin, move || work(&api));
+        let Some(mut here) = caller.here.clone() else { return done.await };
+        tokio::select! {
+            done = done => done,
+            // Nothing is ever sent, so this is the end of the sender.
+            _ = here.changed() => Err(Error::other("the client is gone")),
         }
     }
 

@@ -50,8 +50,7 @@ impl Api {
         if bytes < LARGE_BYTES {
             return show(self);
         }
-        let api = self.clone();
-        self.gate.run(caller.origin, move || show(&api)).await
+        self.apart(caller, show).await
     }
 
     /// Answers with what `show` makes of a block, if there is such a block; `bytes` says about how long that is.

@@ -185,7 +185,7 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
     }
     let limits = &shared.api.config.limits;
     let operator = access::is_operator(&shared.api.config, request.headers());
-    let caller = Caller { operator, origin: visit.place.origin(visit.peer) };
+    let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
     // What would be refused when it is there is not kept.
     if request.body().size_hint().lower() > limits.body_bytes_max as u64 {
         visit.place.wait();

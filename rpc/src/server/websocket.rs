@@ -28,7 +28,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use std::{net::SocketAddr, sync::Arc};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
@@ -86,7 +86,7 @@ pub(super) fn upgrade(
         return text(StatusCode::TOO_MANY_REQUESTS, "too many WebSockets, try again later\n");
     }
     let operator = access::is_operator(&shared.api.config, request.headers());
-    let caller = Caller { operator, origin: visit.place.origin(visit.peer) };
+    let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
     let on = hyper::upgrade::on(&mut request);
     if upgraded
         .try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() })
@@ -142,8 +142,12 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, caller, share } = upgraded;
+    let Upgraded { on, peer, mut caller, share } = upgraded;
     let Ok(io) = on.await else { return };
+    // Each message is answered by a task of its own, which goes on when the client is gone: what it sent is sent. But what
+    // it only wanted to know is not worked on any more.
+    let (_here, here) = watch::channel(());
+    caller.here = Some(here);
     let limits = &shared.api.config.limits;
     let config = WebSocketConfig::default()
         .max_message_size(Some(limits.body_bytes_max))
