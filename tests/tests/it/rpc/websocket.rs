@@ -1,6 +1,6 @@
 //! WebSockets and subscriptions.
 
-use super::{LOGGER, logged, transfer, world, world_with};
+use super::{COUNTER, LOGGER, SPINNER, logged, transfer, world, world_with};
 use futures_util::{SinkExt, StreamExt};
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
@@ -210,4 +210,33 @@ fn pages_of_other_origins_do_not_connect() {
         world_with(Config { origins: ["https://page.example".to_owned()].into(), ..Config::default() });
     let allowed = open.runtime.block_on(connect(&open.url, Some("https://page.example")));
     assert!(allowed.is_ok());
+}
+
+#[test]
+fn what_a_client_wanted_to_know_that_is_gone_is_not_worked_on() {
+    let limits = Limits {
+        calls_running_max: 1,
+        calls_waiting_max: 1,
+        call_gas_max: 1 << 60,
+        call_timeout: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let world = world_with(Config { limits, ..Config::default() });
+    let mut socket = Socket::new(&world);
+    let spin = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [{ "to": SPINNER }] });
+    // One that runs for ever, and one that waits for it.
+    socket.send(&spin.to_string());
+    socket.send(&spin.to_string());
+    drop(socket);
+    let given_up = || {
+        let methods = world.api.stats().methods();
+        methods.iter().find(|(name, _)| *name == "eth_call").map_or(0, |(_, stats)| stats.errors())
+    };
+    let until = std::time::Instant::now() + PATIENCE;
+    while given_up() < 2 {
+        assert!(std::time::Instant::now() < until, "calls of nobody are waited for");
+        std::thread::yield_now();
+    }
+    // There is room again.
+    world.ok("eth_call", json!([{ "to": COUNTER }]));
 }
