@@ -2,7 +2,7 @@
 
 use crate::{
     Archive, Error, PendingBlock, RecentBlock, Snapshot, State,
-    archive::Foreign,
+    archive::{Foreign, Place},
     chain::Chain,
     error,
     hex::{FromHex, Hex},
@@ -273,10 +273,23 @@ impl Reading<'_> {
 
     /// Where a transaction stands in a sealed block.
     pub(crate) fn transaction(&self, hash: &B256) -> Result<Option<(Found, usize)>, Error> {
-        if let Some((block, index)) = self.snapshot.transaction(hash) {
-            return Ok(Some((self.found(block)?, index)));
+        if let Some(recent) = self.recent_transaction(hash)? {
+            return Ok(Some(recent));
         }
-        let Some(place) = self.archive.place(hash).map_err(Error::internal)? else { return Ok(None) };
+        match self.archive.place(hash).map_err(Error::internal)? {
+            Some(place) => self.at_place(place),
+            None => Ok(None),
+        }
+    }
+
+    /// Where a transaction stands in a block that is in memory.
+    pub(crate) fn recent_transaction(&self, hash: &B256) -> Result<Option<(Found, usize)>, Error> {
+        let place = self.snapshot.transaction(hash);
+        place.map(|(block, index)| Ok((self.found(block)?, index))).transpose()
+    }
+
+    /// What stands at a place in the archive.
+    pub(crate) fn at_place(&self, place: Place) -> Result<Option<(Found, usize)>, Error> {
         let found = self.sealed(place.number)?;
         Ok(found.filter(|found| place.index < found.transactions().len()).map(|found| (found, place.index)))
     }

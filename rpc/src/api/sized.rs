@@ -72,18 +72,23 @@ impl Api {
         }
     }
 
-    /// About how long an answer about a sealed transaction is, if there is one; `bytes` says it of what is in memory.
-    pub(super) fn bytes_about(
-        &self,
-        hash: &B256,
-        bytes: impl FnOnce(&Transaction, &ReceiptEnvelope) -> usize,
-    ) -> Result<Option<usize>, Error> {
-        let reading = self.reading();
-        if let Some((block, index)) = reading.snapshot.transaction(hash) {
-            let both = block.block.block.transactions().get(index).zip(block.block.receipts.get(index));
-            return Ok(Some(both.map_or(0, |(tx, receipt)| bytes(tx, receipt))));
+    /// Answers with what `show` makes of a sealed transaction, if there is one; `bytes` says about how long that is.
+    pub(super) async fn about_sealed(
+        self: &Arc<Self>,
+        caller: &Caller,
+        hash: B256,
+        bytes: fn(&Found, usize) -> usize,
+        show: fn(&Self, &Found, usize) -> Result<Json, Error>,
+    ) -> Result<Option<Json>, Error> {
+        if let Some((found, index)) = self.reading().recent_transaction(&hash)? {
+            let bytes = bytes(&found, index);
+            return self.sized(caller, bytes, move |api| show(api, &found, index)).await.map(Some);
         }
-        let place = self.archive.place(hash).map_err(Error::internal)?;
-        Ok(place.map(|_| usize::MAX))
+        let Some(place) = self.archive.place(&hash).map_err(Error::internal)? else { return Ok(None) };
+        let read = move |api: &Self| match api.reading().at_place(place)? {
+            Some((found, index)) => show(api, &found, index),
+            None => api.reply(&()),
+        };
+        self.sized(caller, usize::MAX, read).await.map(Some)
     }
 }

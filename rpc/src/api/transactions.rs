@@ -6,11 +6,11 @@ use super::{
 };
 use crate::{
     Error, Params,
-    reading::At,
+    reading::{At, Found},
     view::{Mined, TransactionView, receipts},
 };
 use alloy_primitives::B256;
-use std::{slice, sync::Arc};
+use std::sync::Arc;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
     ("eth_getTransactionByHash", Method::Later(|api, params, caller| Box::pin(by_hash(api, params, caller)))),
@@ -30,26 +30,52 @@ pub(super) const METHODS: &[(&str, Method)] = &[
 ];
 
 async fn by_hash(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
-    params.at_most(1)?;
-    let hash = params.hex::<B256>(0)?;
-    if let Some(found) = transaction_of(api, hash, caller).await? {
-        return Ok(found);
-    }
-    let found = match api.other_hash(hash).await {
-        Some(other) => transaction_of(api, other, caller).await?,
-        None => None,
-    };
-    Ok(found.unwrap_or_else(null))
+    let bytes = |found: &Found, index| found.transactions().get(index..=index).map_or(0, transactions_bytes);
+    known(api, params, caller, (bytes, show_transaction), Api::pooled).await
 }
 
-async fn transaction_of(api: &Arc<Api>, hash: B256, caller: &Caller) -> Result<Option<Json>, Error> {
-    match api.bytes_about(&hash, |tx, _| transactions_bytes(slice::from_ref(tx)))? {
-        Some(bytes) => {
-            let show = move |api: &Api| Ok(api.transaction(&hash)?.unwrap_or_else(null));
-            api.sized(caller, bytes, show).await.map(Some)
+async fn receipt(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
+    let bytes = |found: &Found, index| found.receipts().get(index..=index).map_or(0, receipts_bytes);
+    known(api, params, caller, (bytes, show_receipt), |_, _| Ok(None)).await
+}
+
+type Bytes = fn(&Found, usize) -> usize;
+type Show = fn(&Api, &Found, usize) -> Result<Json, Error>;
+
+/// Answers about a transaction in a sealed block, or else with what there is `otherwise`; under another hash if an
+/// extension knows it by one.
+async fn known(
+    api: &Arc<Api>,
+    params: &Params,
+    caller: &Caller,
+    (bytes, show): (Bytes, Show),
+    otherwise: fn(&Api, &B256) -> Result<Option<Json>, Error>,
+) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let first = params.hex::<B256>(0)?;
+    let mut hash = Some(first);
+    while let Some(this) = hash {
+        if let Some(sealed) = api.about_sealed(caller, this, bytes, show).await? {
+            return Ok(sealed);
         }
-        None => api.transaction(&hash),
+        if let Some(other) = otherwise(api, &this)? {
+            return Ok(other);
+        }
+        hash = if this == first { api.other_hash(first).await } else { None };
     }
+    api.reply(&())
+}
+
+fn show_transaction(api: &Api, found: &Found, index: usize) -> Result<Json, Error> {
+    let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
+    api.reply(&TransactionView::new(&found.transactions()[index], Some(mined)))
+}
+
+fn show_receipt(api: &Api, found: &Found, index: usize) -> Result<Json, Error> {
+    let block = found.hash().unwrap_or_default();
+    let (transactions, all) = (found.transactions(), found.receipts());
+    let mut views = receipts(&api.chain, found.header(), block, transactions, all, index..index + 1);
+    api.reply(&views.next())
 }
 
 fn by_index(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
@@ -57,40 +83,10 @@ fn by_index(api: &Api, params: &Params, at: At) -> Result<Json, Error> {
     let index = params.hex::<u64>(1)?;
     let Some(found) = api.reading().block(at)? else { return api.reply(&()) };
     let index = usize::try_from(index).unwrap_or(usize::MAX);
-    match found.transactions().get(index) {
-        Some(tx) => {
-            let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
-            api.reply(&TransactionView::new(tx, Some(mined)))
-        }
-        None => api.reply(&()),
+    match index < found.transactions().len() {
+        true => show_transaction(api, &found, index),
+        false => api.reply(&()),
     }
-}
-
-async fn receipt(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
-    params.at_most(1)?;
-    let hash = params.hex::<B256>(0)?;
-    if let Some(found) = receipt_of(api, hash, caller).await? {
-        return Ok(found);
-    }
-    let found = match api.other_hash(hash).await {
-        Some(other) => receipt_of(api, other, caller).await?,
-        None => None,
-    };
-    Ok(found.unwrap_or_else(null))
-}
-
-async fn receipt_of(api: &Arc<Api>, hash: B256, caller: &Caller) -> Result<Option<Json>, Error> {
-    match api.bytes_about(&hash, |_, receipt| receipts_bytes(slice::from_ref(receipt)))? {
-        Some(bytes) => {
-            let show = move |api: &Api| Ok(api.receipt(&hash)?.unwrap_or_else(null));
-            api.sized(caller, bytes, show).await.map(Some)
-        }
-        None => Ok(None),
-    }
-}
-
-fn null() -> Json {
-    Json::from(serde_json::value::RawValue::NULL.to_owned())
 }
 
 /// The bytes of a transaction, wherever it is.
@@ -102,12 +98,8 @@ fn raw(api: &Api, params: &Params) -> Result<Json, Error> {
 }
 
 impl Api {
-    /// A transaction, wherever it is.
-    fn transaction(&self, hash: &B256) -> Result<Option<Json>, Error> {
-        if let Some((found, index)) = self.reading().transaction(hash)? {
-            let mined = Mined::new(found.header(), found.hash().unwrap_or_default(), index);
-            return self.reply(&TransactionView::new(&found.transactions()[index], Some(mined))).map(Some);
-        }
+    /// A transaction that waits.
+    fn pooled(&self, hash: &B256) -> Result<Option<Json>, Error> {
         let pooled = self.pool.get(hash);
         pooled.map(|pooled| self.reply(&TransactionView::new(&pooled.tx, None))).transpose()
     }
@@ -124,11 +116,8 @@ impl Api {
 
     /// The receipt of a transaction in a sealed block.
     pub(crate) fn receipt(&self, hash: &B256) -> Result<Option<Json>, Error> {
-        let Some((found, index)) = self.reading().transaction(hash)? else { return Ok(None) };
-        let block = found.hash().unwrap_or_default();
-        let (transactions, all) = (found.transactions(), found.receipts());
-        let mut views = receipts(&self.chain, found.header(), block, transactions, all, index..index + 1);
-        views.next().map(|view| self.reply(&view)).transpose()
+        let found = self.reading().transaction(hash)?;
+        found.map(|(found, index)| show_receipt(self, &found, index)).transpose()
     }
 
     /// The bytes of a transaction, wherever it is.

@@ -56,8 +56,8 @@ pub struct Served {
     pub calls: Vec<Duration>,
     /// Requests and visits that failed, and why.
     pub refused: Vec<String>,
-    /// Calls that were refused, and why. A few are no fault while others make expensive ones from the same address: the threads for
-    /// calls are few on purpose, and whoever is refused is told to come again.
+    /// Calls that were refused, and why. A few are no fault while others make expensive ones from the same address: the
+    /// threads for calls are few on purpose, and whoever is refused is told to come again.
     pub calls_refused: Vec<String>,
 }
 
