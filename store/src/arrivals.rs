@@ -4,7 +4,7 @@
 //! pages of one table, instead of one page somewhere for each transaction. Whoever knows only a hash finds the place in
 //! memory; what is there is read from the file when that is opened.
 
-use crate::{Result, engine::Engine, tables::TRANSACTIONS, values::Accepted};
+use crate::{Result, engine::Engine, log::Logged, tables::TRANSACTIONS, values::Accepted};
 use alloy_primitives::{B256, map::HashMap};
 use redb::ReadTransaction;
 
@@ -14,18 +14,23 @@ pub(crate) struct Arrivals(HashMap<B256, u64>);
 
 impl Arrivals {
     /// Those of a file.
-    pub(crate) fn read(engine: &Engine, read: &ReadTransaction) -> Result<Self> {
+    pub(crate) fn read(engine: &Engine, read: &ReadTransaction, logged: &Logged) -> Result<Self> {
         let error = |error: redb::Error| engine.error(error);
         let table = read.open_table(TRANSACTIONS).map_err(|why| error(why.into()))?;
         let mut places = HashMap::default();
+        let mut put = |arrival: u64, bytes: &[u8]| {
+            let hash = Accepted::hash(bytes);
+            let hash = hash.ok_or_else(|| engine.damaged("an accepted transaction has no hash".into()))?;
+            match places.insert(hash, arrival) {
+                None => Ok(()),
+                Some(_) => Err(engine.damaged(format!("transaction {hash} was accepted twice"))),
+            }
+        };
         for entry in table.range::<u64>(..).map_err(|why| error(why.into()))? {
             let (arrival, bytes) = entry.map_err(|why| error(why.into()))?;
-            let hash = Accepted::hash(bytes.value());
-            let hash = hash.ok_or_else(|| engine.damaged("an accepted transaction has no hash".into()))?;
-            if places.insert(hash, arrival.value()).is_some() {
-                return Err(engine.damaged(format!("transaction {hash} was accepted twice")));
-            }
+            put(arrival.value(), bytes.value())?;
         }
+        logged.rows().try_for_each(|(arrival, bytes)| put(arrival, bytes))?;
         Ok(Self(places))
     }
 

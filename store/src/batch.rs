@@ -95,6 +95,17 @@ impl Batch {
         self.entries.append(&mut other.entries);
     }
 
+    /// All that was accepted, if there is nothing else.
+    pub(crate) fn accepts(&self) -> Option<impl Iterator<Item = (&Transaction, Time)>> {
+        let is_accepted = |entry: &Entry| matches!(entry, Entry::Accepted { .. });
+        self.entries.iter().all(is_accepted).then(|| {
+            self.entries.iter().filter_map(|entry| match entry {
+                Entry::Accepted { tx, at } => Some((tx, *at)),
+                _ => None,
+            })
+        })
+    }
+
     /// The pool accepted a transaction.
     pub fn accepted(&mut self, tx: &Transaction, at: Time) {
         self.entries.push(Entry::Accepted { tx: tx.clone(), at });

@@ -5,6 +5,7 @@ use crate::{
     arrivals::{Moved, Moves},
     batch::{Entry, Unfinished},
     body, checkpoint,
+    log::Logged,
     options::Options,
     receipts,
     tables::Tables,
@@ -53,11 +54,9 @@ impl Step<'_> {
     pub(crate) fn apply(&mut self, entry: &Entry) -> Result<(), Failure> {
         match entry {
             Entry::Accepted { tx, at } => {
-                let (attempts, lone_failures, returned) = (0, 0, false);
-                let accepted = Accepted { at: *at, attempts, lone_failures, returned, tx: tx.clone() };
                 let arrival = self.arrive();
                 self.take_out(&tx.hash())?;
-                self.put(arrival, &accepted)
+                self.put(arrival, &Accepted::first((tx, *at)))
             }
             Entry::Returned(now) => self.put_back(now),
             Entry::Ended { hash, reason, at } => self.end(hash, reason, *at),
@@ -69,6 +68,14 @@ impl Step<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Takes what is in the log over.
+    pub(crate) fn take_over(&mut self, logged: &Logged) -> Result<(), Failure> {
+        for (arrival, row) in logged.rows() {
+            self.tables.transactions()?.insert(arrival, row)?;
+        }
+        Ok(())
     }
 
     /// Writes how far the file is now.

@@ -8,6 +8,7 @@ use crate::{
     commit::{Failure, IDENTITY, POSITION, Step},
     engine::Engine,
     identity,
+    log::Logged,
     options::Options,
     receipts,
     tables::{META, Tables},
@@ -17,13 +18,9 @@ use redb::ReadTransaction;
 use service::genesis::Genesis;
 
 /// Recognises a file, or makes it.
-pub(crate) fn open(
-    engine: &Engine,
-    options: &Options,
-    genesis: &Genesis,
-) -> Result<(Position, Arrivals, Slot)> {
+pub(crate) fn open(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<Found> {
     let tables = engine.read()?.list_tables().map_err(|error| engine.error(error.into()))?.count();
-    if tables == 0 {
+    if tables == 0 && engine.log().is_ok() {
         make(engine, options, genesis).map_err(|failure| failure.told(engine))?;
         engine.medium().sync_directory().map_err(|error| engine.error(redb::Error::Io(error)))?;
     }
@@ -31,14 +28,39 @@ pub(crate) fn open(
 }
 
 /// Recognises a file that is there.
-pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<(Position, Arrivals, Slot)> {
+pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<Found> {
     let read = engine.read()?;
     identity::check(engine, &read, &options.chain)?;
-    let position = position(engine, &read)?;
-    Ok((position, Arrivals::read(engine, &read)?, Slot::new(engine, &read, position.folded)?))
+    let journal = journal(engine, &read)?;
+    let slot = Slot::new(engine, &read, journal.position.folded)?;
+    Ok(Found { journal, slot })
 }
 
-/// How far a file is.
+/// What a file says of itself when it is opened.
+pub(crate) struct Found {
+    pub(crate) journal: Journal,
+    pub(crate) slot: Slot,
+}
+
+/// How far a file is, its log included.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    pub(crate) position: Position,
+    /// Where the transactions stand.
+    pub(crate) arrivals: Arrivals,
+    /// What is not in the tables yet.
+    pub(crate) logged: Logged,
+}
+
+/// Reads how far a file is.
+pub(crate) fn journal(engine: &Engine, read: &ReadTransaction) -> Result<Journal> {
+    let mut position = position(engine, read)?;
+    let logged = Logged::read(engine, &mut position)?;
+    let arrivals = Arrivals::read(engine, read, &logged)?;
+    Ok(Journal { position, arrivals, logged })
+}
+
+/// How far the tables of a file are.
 pub(crate) fn position(engine: &Engine, read: &ReadTransaction) -> Result<Position> {
     let table = read.open_table(META).map_err(|error| engine.error(error.into()))?;
     let value = table.get(POSITION).map_err(|error| engine.error(error.into()))?;

@@ -5,7 +5,8 @@
 
 use crate::{
     Result, StoreError,
-    medium::{Medium, OpenError},
+    log::Log,
+    medium::{Medium, OpenError, Opened},
 };
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 use std::{
@@ -44,7 +45,7 @@ pub(crate) struct Engine {
     medium: Medium,
     cache_bytes: usize,
     /// `None` while it could not be opened again.
-    database: RwLock<Option<Database>>,
+    database: RwLock<Option<Opened>>,
     openings: AtomicU64,
     syncs: Arc<AtomicU64>,
 }
@@ -73,15 +74,15 @@ impl Engine {
         Ok(())
     }
 
-    fn open_database(&self) -> Result<Database> {
+    fn open_database(&self) -> Result<Opened> {
         self.guarded(|| match self.medium.open(self.cache_bytes, &self.syncs) {
-            Ok(database) => Ok(database),
+            Ok(opened) => Ok(opened),
             Err(OpenError::Refused(error)) => Err(error),
             Err(OpenError::Engine(error)) => Err(self.error(error.into())),
         })
     }
 
-    fn database(&self) -> RwLockReadGuard<'_, Option<Database>> {
+    fn database(&self) -> RwLockReadGuard<'_, Option<Opened>> {
         self.database.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,7 +99,7 @@ impl Engine {
     /// What is committed now.
     pub(crate) fn read(&self) -> Result<ReadTransaction> {
         let read = match self.database().as_ref() {
-            Some(database) => database.begin_read().map_err(redb::Error::from),
+            Some(opened) => opened.database.begin_read().map_err(redb::Error::from),
             None => Err(redb::Error::PreviousIo),
         };
         read.map_err(|error| self.error(error))
@@ -111,16 +112,24 @@ impl Engine {
 
     /// Begins to write.
     pub(crate) fn write(&self) -> Result<WriteTransaction, redb::Error> {
-        let database = self.database();
-        let database = database.as_ref().ok_or(redb::Error::PreviousIo)?;
-        Ok(database.begin_write()?)
+        let opened = self.database();
+        let opened = opened.as_ref().ok_or(redb::Error::PreviousIo)?;
+        Ok(opened.database.begin_write()?)
+    }
+
+    /// The log before the tables.
+    pub(crate) fn log(&self) -> Result<Log> {
+        match self.database().as_ref() {
+            Some(opened) => opened.log.clone().ok_or_else(|| self.damaged("it has no log".into())),
+            None => Err(self.error(redb::Error::PreviousIo)),
+        }
     }
 
     /// Does something with the whole database, while nobody else can.
     pub(crate) fn exclusively<T>(&self, act: impl FnOnce(&mut Database) -> T) -> Result<T> {
-        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
-        let database = database.as_mut().ok_or_else(|| self.error(redb::Error::PreviousIo))?;
-        Ok(act(database))
+        let mut opened = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        let opened = opened.as_mut().ok_or_else(|| self.error(redb::Error::PreviousIo))?;
+        Ok(act(&mut opened.database))
     }
 
     /// In the operator's words.

@@ -9,7 +9,7 @@ use redb::{ReadTransaction, TableError};
 
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
 /// The format of everything else. Change it with any table or encoding, and say in [`check`] what becomes of the others.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 pub(crate) fn encode(chain: &Chain) -> Vec<u8> {
     let mut out = MAGIC.to_vec();

@@ -1,8 +1,9 @@
 //! The durable memory of a node, in one file.
 //!
 //! ```text
-//!   driver ── Batch ──▶ Store::commit: one transaction, synced, all or nothing
+//!   driver ── Batch ──▶ Store::commit: one record of the log or one transaction of the tables, synced, all or nothing
 //!               │
+//!               ├ only accepted ─────────────────▶ log; the next transaction takes it over into the journal
 //!               ├ accepted, returned, ended ─────▶ journal: transactions that are neither final nor ended, and why others ended
 //!               ├ sealed ────────────────────────▶ header, body, receipts, writes, codes of an unfinished block
 //!               ├ queue(Record) ─────────────────▶ journal of the queue, without what says nothing any more
@@ -20,7 +21,7 @@
 //! * **A step is durable or it never was.** [`Store::commit`] returns when the bytes are synced. If it fails it opens the
 //!   file again and looks: the step is there, or an error says that it is not. Only if it cannot look either, it says
 //!   [`StoreError::Uncertain`]; then the *same* batch may be tried again, and nothing else.
-//! * **Any number of accepts are one step**: one insert each, and one sync for all.
+//! * **Any number of accepts are one step**: one write to the log at the beginning of the file, and one sync for all.
 //! * **Where a transaction is follows from the blocks.** A block is written once, when it is sealed; when it becomes final
 //!   only indexes are added. An accepted transaction is in the pool unless an unfinished block holds it, so a release is
 //!   complete as soon as the blocks are gone.
@@ -89,6 +90,7 @@ mod engine;
 mod error;
 mod finality;
 mod identity;
+mod log;
 mod logs;
 mod medium;
 mod options;

@@ -1,6 +1,9 @@
 //! Where the bytes are: a file, memory, or a disk that fails on demand.
 
-use crate::StoreError;
+use crate::{
+    StoreError,
+    log::{self, LOG_BYTES, Log},
+};
 use redb::{BackendError, Builder, Database, DatabaseError, StorageBackend, backends::FileBackend};
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -59,20 +62,37 @@ impl Medium {
     }
 
     /// Opens what is there, or makes it.
-    pub(crate) fn open(&self, cache_bytes: usize, syncs: &Arc<AtomicU64>) -> Result<Database, OpenError> {
-        let mut builder = Builder::new();
-        builder.set_cache_size(cache_bytes);
-        Ok(match self {
-            Self::File(path) => builder.create_with_backend(Reserving::open(path, syncs.clone())?)?,
-            Self::Memory => builder.create_with_backend(redb::backends::InMemoryBackend::new())?,
+    pub(crate) fn open(&self, cache_bytes: usize, syncs: &Arc<AtomicU64>) -> Result<Opened, OpenError> {
+        let (backend, start): (Arc<dyn StorageBackend>, u64) = match self {
+            Self::File(path) => {
+                let (file, start) = Reserving::open(path, syncs.clone())?;
+                (Arc::new(file), start)
+            }
+            Self::Memory => {
+                let memory = redb::backends::InMemoryBackend::new();
+                let start = recognise(&memory, self.path())?;
+                (Arc::new(memory), start)
+            }
             #[cfg(feature = "faults")]
             Self::Faulty(disk) => {
                 let handle = disk.handle();
-                recognise(&handle, self.path())?;
-                builder.create_with_backend(handle)?
+                let start = recognise(&handle, self.path())?;
+                (Arc::new(handle), start)
             }
-        })
+        };
+        let mut builder = Builder::new();
+        builder.set_cache_size(cache_bytes);
+        let database = builder.create_with_backend(Above { inner: backend.clone(), start })?;
+        Ok(Opened { database, log: (start > 0).then(|| Log::new(backend)) })
     }
+}
+
+/// What was opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) database: Database,
+    /// `None` in files of versions that had no log. They are refused when their identity is looked at.
+    pub(crate) log: Option<Log>,
 }
 
 /// Why nothing was opened.
@@ -111,7 +131,8 @@ struct Reserving {
 }
 
 impl Reserving {
-    fn open(path: &Path, syncs: Arc<AtomicU64>) -> Result<Self, OpenError> {
+    /// Also says where the tables begin.
+    fn open(path: &Path, syncs: Arc<AtomicU64>) -> Result<(Self, u64), OpenError> {
         if path.is_dir() {
             return Err(StoreError::Directory(path.into()).into());
         }
@@ -123,30 +144,42 @@ impl Reserving {
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.into()).into()),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        let recognised = recognise(&inner, path);
-        file.unlock()?;
-        recognised?;
-        Ok(Self { file, inner, syncs })
+        let file = Self { file, inner, syncs };
+        let start = recognise(&file, path);
+        file.file.unlock()?;
+        Ok((file, start?))
     }
 }
 
-/// Whether these may be bytes of ours. What was being made when the process died has no first bytes yet; it is emptied
-/// and made again.
-pub(crate) fn recognise(backend: &impl StorageBackend, path: &Path) -> Result<(), OpenError> {
+/// Whether these may be bytes of ours, and where the tables begin in them. What was being made when the process died has
+/// no tables yet; it is emptied and made again.
+fn recognise(backend: &impl StorageBackend, path: &Path) -> Result<u64, OpenError> {
     let len = backend.len()?;
-    let mut start = [0; MAGIC.len()];
-    if len == 0 {
-        return Ok(());
+    let begins = |at: u64, with: &[u8]| -> io::Result<bool> {
+        let mut start = vec![0; with.len()];
+        let there = len >= at + start.len() as u64;
+        if there {
+            backend.read(at, &mut start)?;
+        }
+        Ok(there && start == with)
+    };
+    if begins(0, &MAGIC)? {
+        // Before there was a log. Whose it is and of which version, the tables say.
+        return Ok(0);
     }
-    if len < MAGIC.len() as u64 {
+    let ours = begins(0, &log::HEADER)?;
+    if ours && begins(LOG_BYTES, &MAGIC)? {
+        return Ok(LOG_BYTES);
+    }
+    let no_tables = len <= LOG_BYTES || begins(LOG_BYTES, &[0; MAGIC.len()])?;
+    let unfinished = (ours || begins(0, &[0; log::HEADER.len()])?) && no_tables;
+    if len > 0 && !(unfinished && len <= UNFINISHED_BYTES_MAX) {
         return Err(StoreError::Foreign(path.into()).into());
     }
-    backend.read(0, &mut start)?;
-    match start {
-        MAGIC => Ok(()),
-        [0, 0, 0, 0, 0, 0, 0, 0, 0] if len <= UNFINISHED_BYTES_MAX => Ok(backend.set_len(0)?),
-        _ => Err(StoreError::Foreign(path.into()).into()),
-    }
+    backend.set_len(0)?;
+    backend.set_len(LOG_BYTES)?;
+    backend.write(0, &log::empty())?;
+    Ok(LOG_BYTES)
 }
 
 #[cfg(target_os = "linux")]
@@ -202,6 +235,65 @@ impl StorageBackend for Reserving {
     fn close(&self) -> io::Result<()> {
         self.inner.close()
     }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.inner.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.inner.query_lock_range(start, end)
+    }
+}
+
+/// What stands behind the log, for the storage engine.
+#[derive(Debug)]
+struct Above {
+    inner: Arc<dyn StorageBackend>,
+    start: u64,
+}
+
+impl StorageBackend for Above {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.inner.len()?.saturating_sub(self.start))
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.inner.read(self.start + offset, out)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(self.start + len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.inner.sync_data()
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.inner.write(self.start + offset, data)
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.inner.close()
+    }
+
+    // Locks are of the whole file or of places that all who open it agree on, wherever these are.
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.inner.try_lock_range(start, end)

@@ -7,7 +7,7 @@ use crate::{
     commit::CHECKPOINT,
     reader::Reader,
     receipts,
-    store::Store,
+    store::{Store, Whole},
     tables::{BODIES, META, QUEUE, RECEIPTS, TRANSACTIONS, WRITES, numbered},
     values::{self, Accepted},
 };
@@ -44,8 +44,8 @@ impl Store {
     }
 
     fn recovered(&self) -> Result<Recovered> {
-        let reader = self.reader()?;
-        let accepted = reader.accepted()?;
+        let Whole { reader, logged, .. } = self.whole()?;
+        let accepted = reader.accepted(&logged)?;
         let known = accepted.iter().map(|accepted| (accepted.tx.hash(), accepted.tx.clone())).collect();
         let blocks = reader.unfinished(&known)?;
         let place = blocks.iter().flat_map(|block| {
@@ -77,16 +77,21 @@ impl Reader {
         Err(self.shared.engine.damaged(format!("{what}: {why}")))
     }
 
-    fn accepted(&self) -> Result<Vec<Accepted>> {
+    fn accepted(&self, logged: &[(u64, Vec<u8>)]) -> Result<Vec<Accepted>> {
         let mut all = vec![];
+        let mut take = |bytes: &[u8]| match Accepted::decode(bytes) {
+            Ok(accepted) => {
+                all.push(accepted);
+                Ok(())
+            }
+            Err(error) => self.damaged("an accepted transaction", error),
+        };
         let table = self.table(TRANSACTIONS)?;
         for entry in table.range::<u64>(..).map_err(|error| self.error(error))? {
             let (_, bytes) = entry.map_err(|error| self.error(error))?;
-            match Accepted::decode(bytes.value()) {
-                Ok(accepted) => all.push(accepted),
-                Err(error) => return self.damaged("an accepted transaction", error),
-            }
+            take(bytes.value())?;
         }
+        logged.iter().try_for_each(|(_, bytes)| take(bytes))?;
         Ok(all)
     }
 

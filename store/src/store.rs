@@ -2,12 +2,12 @@
 
 use crate::{
     Result, StoreError,
-    arrivals::{Arrivals, Moved},
     base::{Base, CodeTable, Slot},
     batch::Batch,
     commit::{Failure, Step},
-    create::{self, position},
+    create::{self, Found, Journal},
     engine::Engine,
+    log::{Logged, Record},
     medium::Medium,
     options::Options,
     reader::Reader,
@@ -43,11 +43,19 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 struct Writer {
     /// How far the file is.
-    position: Position,
-    /// Where the transactions of its journal stand.
-    arrivals: Arrivals,
+    journal: Journal,
     /// A step of which it is not known whether it was written.
     uncertain: Option<u64>,
+}
+
+/// Everything that is committed.
+pub(crate) struct Whole {
+    /// The tables.
+    pub(crate) reader: Reader,
+    /// How far the file is, its log included.
+    pub(crate) position: Position,
+    /// The rows for the table of transactions that are only in the log, by arrival.
+    pub(crate) logged: Vec<(u64, Vec<u8>)>,
 }
 
 /// What the store has done since it was opened, and how large it is.
@@ -80,8 +88,8 @@ impl Store {
     /// Opens a file that is there already, as tools do: none is ever made.
     pub fn existing(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let engine = crate::tools::existing(path.as_ref(), options.cache_bytes)?;
-        let (position, arrivals, slot) = engine.guarded(|| create::recognise(&engine, &options))?;
-        Ok(Self::of(engine, options, position, arrivals, slot))
+        let found = engine.guarded(|| create::recognise(&engine, &options))?;
+        Ok(Self::of(engine, options, found))
     }
 
     /// A store that lasts as long as the process.
@@ -97,14 +105,14 @@ impl Store {
 
     fn on(medium: Medium, options: Options, genesis: &Genesis) -> Result<Self> {
         let engine = Engine::open(medium, options.cache_bytes)?;
-        let (position, arrivals, slot) = engine.guarded(|| create::open(&engine, &options, genesis))?;
-        Ok(Self::of(engine, options, position, arrivals, slot))
+        let found = engine.guarded(|| create::open(&engine, &options, genesis))?;
+        Ok(Self::of(engine, options, found))
     }
 
-    fn of(engine: Engine, options: Options, position: Position, arrivals: Arrivals, slot: Slot) -> Self {
-        let writer = Mutex::new(Writer { position, arrivals, uncertain: None });
-        let (slot, repeated) = (RwLock::new(Arc::new(slot)), AtomicU64::new(position.repeated));
-        Self(Arc::new(Shared { engine, options, writer, slot, repeated }))
+    fn of(engine: Engine, options: Options, Found { journal, slot }: Found) -> Self {
+        let repeated = AtomicU64::new(journal.position.repeated);
+        let writer = Mutex::new(Writer { journal, uncertain: None });
+        Self(Arc::new(Shared { engine, options, writer, slot: RwLock::new(Arc::new(slot)), repeated }))
     }
 
     /// Makes a step durable: all of it, or none if there is an error. An empty one costs nothing.
@@ -113,24 +121,21 @@ impl Store {
         if let Some(step) = writer.uncertain
             && self.resolve(&mut writer, step, batch)?
         {
-            return Ok(self.committed(&writer.position, true));
+            return Ok(self.committed(&writer, true));
         }
         if batch.is_empty() {
-            return Ok(self.committed(&writer.position, false));
+            return Ok(self.committed(&writer, false));
         }
         // The second time if an error of somebody else had stopped the engine before.
         for last in [false, true] {
-            match self.write(&writer, batch) {
-                Ok((position, moved)) => {
-                    writer.arrivals.apply(moved);
-                    return Ok(self.took(&mut writer, position));
-                }
+            match self.write(&mut writer.journal, batch) {
+                Ok(folded) => return Ok(self.committed(&writer, folded)),
                 Err(Failure::Refused(error)) => return Err(error),
                 Err(Failure::Storage(error)) => {
                     let stopped = matches!(error, redb::Error::PreviousIo | redb::Error::DatabaseClosed);
                     let error = self.0.engine.error(error);
                     if self.look(&mut writer, batch, &error)? {
-                        return Ok(self.committed(&writer.position, true));
+                        return Ok(self.committed(&writer, true));
                     }
                     if last || !stopped {
                         return Err(error);
@@ -141,73 +146,122 @@ impl Store {
         unreachable!("the second time returns")
     }
 
-    fn write(&self, writer: &Writer, batch: &Batch) -> Result<(Position, Moved), Failure> {
+    /// Writes a step where it belongs; whether the table of values has moved on.
+    fn write(&self, journal: &mut Journal, batch: &Batch) -> Result<bool, Failure> {
+        if self.log(journal, batch)? { Ok(false) } else { self.tabulate(journal, batch) }
+    }
+
+    /// Writes a step that only accepts what is new to the log; `false` if it is another one, or if there is no room.
+    fn log(&self, journal: &mut Journal, batch: &Batch) -> Result<bool, Failure> {
+        let mut position = journal.position;
+        let mut arrivals = journal.arrivals.moves();
+        let Some(accepts) = batch.accepts() else { return Ok(false) };
+        for (tx, _) in accepts {
+            let hash = tx.hash();
+            if arrivals.get(&hash).is_some() {
+                return Ok(false);
+            }
+            position.arrivals += 1;
+            arrivals.set(hash, Some(position.arrivals));
+        }
+        position.step += 1;
+        let Some(record) = Record::of(batch, position.step, journal.position.arrivals + 1) else {
+            return Ok(false);
+        };
+        if !journal.logged.write(&self.0.engine, &record)? {
+            return Ok(false);
+        }
+        let moved = arrivals.into_moved();
+        journal.arrivals.apply(moved);
+        journal.logged.push(record);
+        journal.position = position;
+        Ok(true)
+    }
+
+    /// Writes any step to the tables, with what was in the log; whether the table of values has moved on.
+    fn tabulate(&self, journal: &mut Journal, batch: &Batch) -> Result<bool, Failure> {
         let transaction = self.0.engine.write()?;
         let mut step = Step {
             tables: Tables::new(&transaction),
-            position: writer.position,
+            position: journal.position,
             options: &self.0.options,
-            arrivals: writer.arrivals.moves(),
+            arrivals: journal.arrivals.moves(),
         };
         step.position.step += 1;
+        step.take_over(&journal.logged)?;
         for entry in &batch.entries {
             step.apply(entry)?;
         }
-        let done = step.finish()?;
+        let (position, moved) = step.finish()?;
         transaction.commit()?;
-        Ok(done)
-    }
-
-    /// The file is here now.
-    fn stand(&self, writer: &mut Writer, position: Position) {
-        writer.position = position;
+        let folded = journal.position.folded != position.folded;
+        journal.arrivals.apply(moved);
+        journal.logged = Logged::default();
+        journal.position = position;
         self.0.repeated.store(position.repeated, Ordering::Relaxed);
-    }
-
-    fn took(&self, writer: &mut Writer, position: Position) -> Committed {
-        let moved = writer.position.folded != position.folded;
-        self.stand(writer, position);
         // What is durable is durable; a table that cannot be read says so when it is read.
         let _ = self.0.refresh(position.folded);
-        self.committed(&writer.position, moved)
+        Ok(folded)
     }
 
-    fn committed(&self, position: &Position, moved: bool) -> Committed {
-        Committed { finalized: position.finalized, base: moved.then(|| self.base()) }
+    fn committed(&self, writer: &Writer, moved: bool) -> Committed {
+        Committed { finalized: writer.journal.position.finalized, base: moved.then(|| self.base()) }
     }
 
     /// After a failed write: opens the file again and looks whether the step is in it.
     fn look(&self, writer: &mut Writer, batch: &Batch, error: &StoreError) -> Result<bool> {
-        let Ok((position, arrivals)) = self.reopened() else {
+        let Ok(found) = self.reopened() else {
             writer.uncertain = Some(batch.id);
             return Err(self.uncertain(error.to_string()));
         };
-        let written = position.step > writer.position.step;
-        self.stand(writer, position);
-        writer.arrivals = arrivals;
-        self.0.refresh(position.folded)?;
-        Ok(written)
+        self.stand(writer, found)
     }
 
     /// Finds out whether an uncertain step was written. If not, it is as if it had never been tried.
     fn resolve(&self, writer: &mut Writer, step: u64, batch: &Batch) -> Result<bool> {
-        let (position, arrivals) = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
-        let written = position.step > writer.position.step;
+        let found = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
+        let written = found.position.step > writer.journal.position.step;
         if written && step != batch.id {
             return Err(self.uncertain("it was, and this is another one".into()));
         }
-        self.stand(writer, position);
-        writer.arrivals = arrivals;
         writer.uncertain = None;
-        self.0.refresh(position.folded)?;
+        self.stand(writer, found)
+    }
+
+    /// The file is here now; whether that is further than before.
+    fn stand(&self, writer: &mut Writer, found: Journal) -> Result<bool> {
+        let written = found.position.step > writer.journal.position.step;
+        self.0.repeated.store(found.position.repeated, Ordering::Relaxed);
+        writer.journal = found;
+        self.0.refresh(writer.journal.position.folded)?;
         Ok(written)
     }
 
-    fn reopened(&self) -> Result<(Position, Arrivals)> {
+    fn reopened(&self) -> Result<Journal> {
         let engine = &self.0.engine;
         engine.reopen()?;
-        let read = engine.read()?;
-        Ok((position(engine, &read)?, engine.guarded(|| Arrivals::read(engine, &read))?))
+        engine.guarded(|| create::journal(engine, &engine.read()?))
+    }
+
+    /// Everything that is committed now, with what is not in the tables yet.
+    pub(crate) fn whole(&self) -> Result<Whole> {
+        let engine = &self.0.engine;
+        let openings = engine.openings();
+        let attempt = || {
+            let writer = self.0.writer();
+            let Journal { position, logged, .. } = &writer.journal;
+            let read = engine.read()?;
+            let tables = create::position(engine, &read)?;
+            Ok(Whole {
+                reader: Reader { shared: Arc::clone(&self.0), read, position: tables },
+                position: *position,
+                logged: logged.rows().map(|(arrival, row)| (arrival, row.to_vec())).collect(),
+            })
+        };
+        attempt().or_else(|_: StoreError| {
+            self.0.heal(openings)?;
+            attempt()
+        })
     }
 
     fn uncertain(&self, why: String) -> StoreError {
@@ -231,7 +285,7 @@ impl Store {
 
     /// The last final block, and the last sealed one.
     pub fn heads(&self) -> (BlockId, BlockId) {
-        let position = self.0.writer().position;
+        let position = self.0.writer().journal.position;
         (position.finalized, position.newest)
     }
 
@@ -247,7 +301,7 @@ impl Store {
     /// Compares the file with the head that the service has applied on the chain. If the chain is ahead the file is an
     /// old copy, and to build on it would be to build another chain.
     pub fn check_applied(&self, applied: BlockId) -> Result<()> {
-        let position = self.0.writer().position;
+        let position = self.0.writer().journal.position;
         let path = || self.0.engine.medium().path().to_path_buf();
         if applied.number > position.newest.number {
             return Err(StoreError::Behind { path: path(), applied, newest: position.newest });
@@ -286,7 +340,7 @@ impl Shared {
         let openings = self.engine.openings();
         let read = || {
             let read = self.engine.read()?;
-            let position = position(&self.engine, &read)?;
+            let position = create::position(&self.engine, &read)?;
             Ok((read, position))
         };
         read().or_else(|_| {
@@ -302,7 +356,7 @@ impl Shared {
         if self.engine.openings() == openings {
             self.engine.reopen()?;
         }
-        self.refresh(writer.position.folded)
+        self.refresh(writer.journal.position.folded)
     }
 }
 

@@ -1,7 +1,16 @@
 //! What an operator does with a file: look at its size, check it, copy it, make it smaller.
 
-use crate::{Result, StoreError, create::position, engine::Engine, medium::Medium, store::Store, tables};
-use redb::Database;
+use crate::{
+    Result, StoreError,
+    commit::POSITION,
+    create::position,
+    engine::Engine,
+    log::Logged,
+    medium::Medium,
+    store::{Store, Whole},
+    tables::{self, TRANSACTIONS, Tables},
+};
+use redb::{Database, TableHandle};
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -40,9 +49,13 @@ pub struct Stat {
 impl Store {
     /// How large everything is. Walks through all tables.
     pub fn stat(&self) -> Result<Stat> {
-        let reader = self.reader()?;
+        let Whole { reader, logged, .. } = self.whole()?;
         let engine = &self.0.engine;
-        let sizes = tables::sizes(&reader.read).map_err(|error| engine.error(error))?;
+        let mut sizes = tables::sizes(&reader.read).map_err(|error| engine.error(error))?;
+        if let Some((_, entries, bytes)) = sizes.iter_mut().find(|(name, ..)| *name == TRANSACTIONS.name()) {
+            *entries += logged.len() as u64;
+            *bytes += logged.iter().map(|(_, row)| (size_of::<u64>() + row.len()) as u64).sum::<u64>();
+        }
         let file_bytes = match engine.medium() {
             Medium::File(path) => fs::metadata(path).ok().map(|file| file.len()),
             _ => None,
@@ -62,7 +75,17 @@ impl Store {
     /// A hash of everything that is committed now, to compare two stores.
     #[cfg(feature = "faults")]
     pub fn fingerprint(&self) -> Result<jam::Hash> {
-        tables::fingerprint(&self.reader()?.read).map_err(|error| self.0.engine.error(error))
+        let whole = self.whole()?;
+        let copy = Engine::open(Medium::Memory, CACHE_BYTES)?;
+        let read = match whole.logged.is_empty() {
+            true => whole.reader.read,
+            // It does not matter where things are.
+            false => {
+                copy_to(&whole, &copy)?;
+                copy.read()?
+            }
+        };
+        tables::fingerprint(&read).map_err(|error| self.0.engine.error(error))
     }
 
     /// Copies everything that is committed now into a new file, while the store goes on.
@@ -76,7 +99,7 @@ impl Store {
         unfinished.push(".unfinished");
         let unfinished = PathBuf::from(unfinished);
         make(&unfinished)?;
-        let copied = self.copy_to(&unfinished).and_then(|()| {
+        let copied = self.copy_into(&unfinished).and_then(|()| {
             let renamed = fs::rename(&unfinished, path);
             let synced = renamed.and_then(|()| Medium::File(path.into()).sync_directory());
             synced.map_err(|source| StoreError::Io { path: path.into(), source })
@@ -89,16 +112,25 @@ impl Store {
     }
 
     /// Fills an empty file.
-    fn copy_to(&self, path: &Path) -> Result<()> {
-        let reader = self.reader()?;
-        let copy = Engine::open(Medium::File(path.into()), CACHE_BYTES)?;
-        let write = || -> Result<(), redb::Error> {
-            let transaction = copy.write()?;
-            tables::copy_all(&reader.read, &transaction)?;
-            Ok(transaction.commit()?)
-        };
-        write().map_err(|error| copy.error(error))
+    fn copy_into(&self, path: &Path) -> Result<()> {
+        copy_to(&self.whole()?, &Engine::open(Medium::File(path.into()), CACHE_BYTES)?)
     }
+}
+
+/// Copies everything into the tables of another file.
+fn copy_to(whole: &Whole, copy: &Engine) -> Result<()> {
+    let write = || -> Result<(), redb::Error> {
+        let transaction = copy.write()?;
+        tables::copy_all(&whole.reader.read, &transaction)?;
+        let mut tables = Tables::new(&transaction);
+        for (arrival, row) in &whole.logged {
+            tables.transactions()?.insert(arrival, &row[..])?;
+        }
+        tables.meta()?.insert(POSITION, &whole.position.encode()[..])?;
+        drop(tables);
+        Ok(transaction.commit()?)
+    };
+    write().map_err(|error| copy.error(error))
 }
 
 /// Makes an empty file that only its owner can read, here or not at all: the unfinished copy of somebody else is not ours
@@ -124,7 +156,7 @@ fn make(path: &Path) -> Result<()> {
 /// Checks every page of a file that nobody uses.
 pub fn verify(path: impl AsRef<Path>) -> Result<()> {
     let engine = existing(path.as_ref(), CACHE_BYTES)?;
-    position(&engine, &engine.read()?)?;
+    Logged::look(&engine, &mut position(&engine, &engine.read()?)?)?;
     let sound = engine.exclusively(Database::check_integrity)?;
     match sound.map_err(|error| engine.error(error.into()))? {
         true => Ok(()),

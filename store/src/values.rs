@@ -13,13 +13,18 @@ use queue::Record;
 use state::{Key, Writes};
 use types::{BlockId, Reason, Time, Transaction};
 
-const CHECKSUM_BYTES: usize = 8;
+pub(crate) const CHECKSUM_BYTES: usize = 8;
 
 /// Appends a checksum: for values that nothing else proves.
 pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
-    let sum = blake2b(&[&bytes]);
-    bytes.extend_from_slice(&sum[..CHECKSUM_BYTES]);
+    seal(&mut bytes, 0);
     bytes
+}
+
+/// Appends a checksum of what stands from here on.
+pub(crate) fn seal(bytes: &mut Vec<u8>, from: usize) {
+    let sum = blake2b(&[&bytes[from..]]);
+    bytes.extend_from_slice(&sum[..CHECKSUM_BYTES]);
 }
 
 /// The bytes before a checksum that is right.
@@ -136,17 +141,28 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
+    /// One that has just come.
+    pub(crate) fn first((tx, at): (&Transaction, Time)) -> Self {
+        Self { at, attempts: 0, lone_failures: 0, returned: false, tx: tx.clone() }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(64 + self.tx.encoded().len());
-        self.tx.hash().encode_to(&mut out);
-        self.at.as_millis().encode_to(&mut out);
-        (self.attempts, self.lone_failures).encode_to(&mut out);
-        self.returned.encode_to(&mut out);
-        self.tx.sender().0.encode_to(&mut out);
-        put_natural(self.tx.authorities().len() as u64, &mut out);
-        self.tx.authorities().iter().for_each(|authority| authority.0.encode_to(&mut out));
+        let mut out = Vec::with_capacity(96 + self.tx.encoded().len());
+        self.encode_to(&mut out);
+        out
+    }
+
+    pub(crate) fn encode_to(&self, out: &mut Vec<u8>) {
+        let from = out.len();
+        self.tx.hash().encode_to(out);
+        self.at.as_millis().encode_to(out);
+        (self.attempts, self.lone_failures).encode_to(out);
+        self.returned.encode_to(out);
+        self.tx.sender().0.encode_to(out);
+        put_natural(self.tx.authorities().len() as u64, out);
+        self.tx.authorities().iter().for_each(|authority| authority.0.encode_to(out));
         out.extend_from_slice(self.tx.encoded());
-        sealed(out)
+        seal(out, from);
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {

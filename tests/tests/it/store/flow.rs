@@ -122,7 +122,7 @@ fn a_restart_after_any_step_finds_what_was_committed() {
 fn ends_counters_and_the_checkpoint_survive() {
     let store = Store::in_memory(options(), &genesis()).unwrap();
     let script = life();
-    for step in &script[..11] {
+    for step in &script[..12] {
         store.commit(&batch(step)).unwrap();
     }
     let recovered = store.load().unwrap();
@@ -235,13 +235,13 @@ fn a_copy_has_everything_and_knows_when_it_is_old() {
     let (path, copy) = (directory.path().join("pectin.redb"), directory.path().join("copy.redb"));
     let store = Store::open(&path, options(), &genesis()).unwrap();
     let script = life();
-    script[..15].iter().for_each(|step| drop(store.commit(&batch(step)).unwrap()));
+    script[..16].iter().for_each(|step| drop(store.commit(&batch(step)).unwrap()));
     store.backup(&copy).unwrap();
     assert!(store.backup(&copy).is_err(), "nothing is overwritten");
     let old = Store::open(&copy, options(), &genesis()).unwrap();
     assert_eq!(old.fingerprint().unwrap(), store.fingerprint().unwrap());
     old.check(|_| {}).unwrap();
-    script[15..].iter().for_each(|step| drop(store.commit(&batch(step)).unwrap()));
+    script[16..].iter().for_each(|step| drop(store.commit(&batch(step)).unwrap()));
     let (finalized, newest) = store.heads();
     store.check_applied(finalized).unwrap();
     store.check_applied(newest).unwrap();

@@ -2,6 +2,7 @@
 
 mod crash;
 mod flow;
+mod journal;
 mod logs;
 mod refusals;
 mod script;

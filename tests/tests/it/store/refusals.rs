@@ -52,7 +52,10 @@ fn what_is_no_file_of_ours_is_refused_and_left_alone() {
 fn a_file_that_was_being_made_is_made_again() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pectin.redb");
-    for content in [vec![], vec![0; 4096]] {
+    drop(Store::open(&path, options(), &genesis()).unwrap());
+    let log = fs::read(&path).unwrap()[..LOG_BYTES].to_vec();
+    let unfinished = [log.clone(), vec![0; 4096]].concat();
+    for content in [vec![], vec![0; 4096], vec![0; 2 * LOG_BYTES], log[..4096].to_vec(), log, unfinished] {
         fs::write(&path, content).unwrap();
         Store::open(&path, options(), &genesis()).unwrap().check(|_| {}).unwrap();
         fs::remove_file(&path).unwrap();
@@ -81,10 +84,15 @@ fn the_data_of_another_chain_is_refused() {
     Store::open(&path, options(), &genesis()).unwrap();
 }
 
+/// The tables stand behind a log of this length.
+const LOG_BYTES: usize = 1 << 20;
+
 /// The schema stands behind eight bytes in the entry `identity`.
 fn with_schema(path: &Path, schema: u32) {
     const META: redb::TableDefinition<'_, &str, &[u8]> = redb::TableDefinition::new("meta");
-    let database = redb::Database::open(path).unwrap();
+    let (bytes, tables) = (fs::read(path).unwrap(), path.with_extension("tables"));
+    fs::write(&tables, &bytes[LOG_BYTES..]).unwrap();
+    let database = redb::Database::open(&tables).unwrap();
     let write = database.begin_write().unwrap();
     {
         let mut table = write.open_table(META).unwrap();
@@ -93,6 +101,8 @@ fn with_schema(path: &Path, schema: u32) {
         table.insert("identity", &identity[..]).unwrap();
     }
     write.commit().unwrap();
+    drop(database);
+    fs::write(path, [&bytes[..LOG_BYTES], &fs::read(&tables).unwrap()].concat()).unwrap();
 }
 
 #[test]
@@ -100,16 +110,27 @@ fn other_formats_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pectin.redb");
     drop(Store::open(&path, options(), &genesis()).unwrap());
-    with_schema(&path, 3);
+    with_schema(&path, 4);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by a newer Pectin: its format is 3, this one knows up to 2"
+        "FILE was written by a newer Pectin: its format is 4, this one knows up to 3"
     );
     with_schema(&path, 1);
     assert_eq!(
         sentence(&path, options()),
         "FILE was written by an older Pectin (format 1), which this one cannot take over"
     );
+    // Before there was a log, a file began with the tables.
+    with_schema(&path, 2);
+    fs::write(&path, &fs::read(&path).unwrap()[LOG_BYTES..]).unwrap();
+    assert_eq!(
+        sentence(&path, options()),
+        "FILE was written by an older Pectin (format 2), which this one cannot take over"
+    );
+    // An empty database of somebody else does not become ours.
+    fs::remove_file(&path).unwrap();
+    drop(redb::Database::create(&path).unwrap());
+    assert_eq!(sentence(&path, options()), "FILE is not a data file of Pectin");
 }
 
 /// A byte that changed anywhere is found, or does not matter: nothing is half-read.

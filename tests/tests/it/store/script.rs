@@ -188,7 +188,7 @@ pub(super) fn life() -> Script {
     let b = [transfer(0, 1), token_transfer(1, 1, OTHER_TOKEN, Address::repeat_byte(2))];
     let c = [transfer(3, 0), transfer(3, 1)];
     let gone = [transfer(4, 0), transfer(5, 0), transfer(6, 0)];
-    let mut script = vec![writer.accept(&a), writer.accept(&[&b[..], &c, &gone].concat())];
+    let mut script = vec![writer.accept(&a), writer.accept(&b), writer.accept(&[&c[..], &gone].concat())];
     script.push(vec![
         Deed::End(gone[0].hash(), Reason::Expired, at(50)),
         Deed::End(gone[1].hash(), Reason::Replaced { by: gone[2].hash() }, at(51)),
