@@ -94,6 +94,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         let size = Size::new(&parent, &header, bundler, execution.state());
         let gas_max = bundler.limits.gas_max.min(bundler.refine_gas());
         let limits = Limits { gas_max, ..bundler.limits };
+        let execution = execution.expecting(limits.transactions_max);
         Ok(Self { parent, header, execution, transactions: Vec::new(), limits, size })
     }
 

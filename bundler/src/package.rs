@@ -164,7 +164,8 @@ impl Bundler {
         let header = header::next(&parent.header, parent.hash, &Choice::of(sealed), &self.config)?;
         let failed = |why: String| RebuildError::Execution { block: draft.id(), why };
         let execution = Execution::new(parent.layer.clone(), codes, &header, Rules::of(&self.config));
-        let mut execution = execution.map_err(|error| failed(error.to_string()))?;
+        let execution = execution.map_err(|error| failed(error.to_string()))?;
+        let mut execution = execution.expecting(draft.block.transactions().len());
         for tx in draft.block.transactions() {
             let attempt = execution.attempt(tx, tx.sender()).map_err(|error| failed(error.to_string()))?;
             execution.keep(attempt);

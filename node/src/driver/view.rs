@@ -1,15 +1,19 @@
 //! What readers see: the newest blocks with their states, the open block, the queue and the pool in numbers.
 //!
 //! A picture is made when blocks or bundles moved, at once; for the open block and the pool's numbers alone at most
-//! twenty times a second, since to show the open block is to copy it.
+//! twenty times a second, and the more seldom the larger the block is, since to show the open block is to copy it.
 
 use super::{Broken, Driver, EvmCodes, EvmLayer};
 use rpc::{Health, LayerState, OpenState, Parts, PendingBlock, RecentBlock, Snapshot, State, Tags};
 use std::{collections::BTreeMap, sync::Arc};
 use types::{BlockId, Duration, ReceiptedBlock, Time};
 
-/// So often at most is a picture made for the open block alone.
-const SHOW_EVERY: Duration = Duration::from_millis(50);
+/// So often at most is a picture made for the open block alone, if it has few transactions; with each so many more it is
+/// made as much later,
+const SHOW_EVERY_MS: u64 = 50;
+const FEW_TRANSACTIONS: usize = 256;
+/// but not later than this.
+const SHOW_EVERY_MAX_MS: u64 = 250;
 
 /// A best block so many slots old, while blocks are missing, means that we still catch up.
 const SYNCED_SLOTS: u32 = 3;
@@ -89,7 +93,13 @@ impl Driver {
     pub(super) fn show_due(&self) -> Option<Time> {
         let view = &self.view;
         let moved = view.pool_moved || self.open_version() != view.pending_of;
-        moved.then(|| view.shown_at.map_or(self.now, |at| at + SHOW_EVERY))
+        moved.then(|| view.shown_at.map_or(self.now, |at| at + self.show_every()))
+    }
+
+    fn show_every(&self) -> Duration {
+        let shown = self.open.as_ref().map_or(0, |open| open.block.transactions().len());
+        let parts = 1 + (shown / FEW_TRANSACTIONS) as u64;
+        Duration::from_millis((SHOW_EVERY_MS * parts).min(SHOW_EVERY_MAX_MS))
     }
 
     /// Makes a picture, if it is time for one.

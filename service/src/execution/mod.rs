@@ -35,6 +35,11 @@ use state::{
 pub const HISTORY: History =
     History { address: HISTORY_STORAGE_ADDRESS, window: HISTORY_SERVE_WINDOW as u64 };
 
+/// No transaction uses less.
+const TRANSACTION_GAS_MIN: u64 = 21_000;
+/// Room for more transactions than this is made when they are there.
+const EXPECTED_MAX: usize = 8192;
+
 /// Why a state has no answer, for these values and codes.
 pub type StateError<V, C> = EvmError<<V as Values>::Error, <C as Codes>::Error>;
 
@@ -112,6 +117,15 @@ impl<V: Values, C: Codes> Execution<V, C> {
             execution.system_call(HISTORY_STORAGE_ADDRESS, header.parent_hash.into())?;
         }
         Ok(execution)
+    }
+
+    /// Makes room for so many transactions, or as many as there is gas for. Receipts are large, and to move them whenever
+    /// they have become too many is not cheap.
+    #[must_use]
+    pub fn expecting(mut self, transactions: usize) -> Self {
+        let gas_for = usize::try_from(self.gas_limit / TRANSACTION_GAS_MIN).unwrap_or(usize::MAX);
+        self.receipts.reserve(transactions.min(gas_for).min(EXPECTED_MAX));
+        self
     }
 
     /// Calls a contract as the system does, outside of any transaction, and keeps what it did. Gives what it returned.

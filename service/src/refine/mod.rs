@@ -105,7 +105,7 @@ fn refine_with(
     let executed = {
         let execution = Execution::new(&partial, &codes, &header, Rules::of(config));
         let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
-        execute(execution, &transactions, item.refine_gas, sender)?
+        execute(execution.expecting(transactions.len()), &transactions, item.refine_gas, sender)?
     };
 
     partial.covers_exactly(&executed.changes.touched)?;
