@@ -76,9 +76,11 @@ pub(crate) struct Hub {
 }
 
 /// What filters have not asked for yet. It is held until no filter can ask for it any more, or until it takes too much:
-/// blocks are large, and here they live longer than in any snapshot.
+/// blocks are large, and here they live longer than in any snapshot. As long as there is no filter nothing is held.
 struct Kept {
     newest: u64,
+    /// Until then there may be a filter.
+    wanted_until: Option<Instant>,
     notices: VecDeque<KeptNotice>,
     bytes: usize,
     bytes_max: usize,
@@ -95,11 +97,24 @@ struct KeptNotice {
 impl Kept {
     fn new(limits: &Limits) -> Self {
         let (bytes_max, ttl) = (limits.notices_bytes_max, limits.filter_ttl);
-        Self { newest: 0, notices: VecDeque::new(), bytes: 0, bytes_max, ttl }
+        Self { newest: 0, wanted_until: None, notices: VecDeque::new(), bytes: 0, bytes_max, ttl }
+    }
+
+    /// Somebody makes a filter or asks for one.
+    fn want(&mut self, now: Instant) {
+        self.wanted_until = Some(now + self.ttl);
+    }
+
+    fn is_wanted(&self, now: Instant) -> bool {
+        self.wanted_until.is_some_and(|until| now <= until)
     }
 
     fn push(&mut self, notice: Notice, now: Instant) {
         self.newest += 1;
+        if !self.is_wanted(now) {
+            (self.notices, self.bytes) = (VecDeque::new(), 0);
+            return;
+        }
         let bytes = notice.bytes();
         self.bytes += bytes;
         self.notices.push_back(KeptNotice { notice, bytes, since: now });
@@ -165,6 +180,9 @@ impl Hub {
     }
 
     fn tell_happened(&self, happened: Happened, pool: &PoolIndex) {
+        if self.notices.receiver_count() == 0 && !self.kept.lock().is_wanted(Instant::now()) {
+            return;
+        }
         let executable = happened.events.iter().filter_map(|event| match event {
             Event::Added { hash, pending: true, .. } | Event::Promoted { hash, .. } => pool.get(hash),
             _ => None,
@@ -201,14 +219,18 @@ impl Hub {
         self.sent.load(Ordering::Acquire)
     }
 
-    /// The number of the newest notice.
+    /// The number of the newest notice, for a filter that is made now.
     pub(crate) fn newest(&self) -> u64 {
-        self.kept.lock().newest
+        let mut kept = self.kept.lock();
+        kept.want(Instant::now());
+        kept.newest
     }
 
-    /// The notices after `told`; `None` if some of them are not kept any more.
+    /// The notices after `told`, for a filter that is asked for; `None` if some of them are not kept any more.
     pub(crate) fn since(&self, told: u64) -> Option<Vec<Notice>> {
-        self.kept.lock().since(told)
+        let mut kept = self.kept.lock();
+        kept.want(Instant::now());
+        kept.since(told)
     }
 }
 
@@ -288,6 +310,10 @@ mod tests {
         let limits = Limits { notices_bytes_max: 1_000_000, ..Limits::default() };
         let mut kept = Kept::new(&limits);
         let start = Instant::now();
+        kept.push(block(0, 100_000), start);
+        assert!(kept.notices.is_empty() && kept.bytes == 0, "without a filter nothing is kept");
+        kept.newest = 0;
+        kept.want(start);
         (0..100).for_each(|number| kept.push(block(number, 100_000), start));
         assert!(
             kept.bytes <= 1_000_000 && kept.notices.len() == 9,
@@ -300,7 +326,10 @@ mod tests {
         kept.push(block(100, 10_000_000), start);
         assert_eq!(kept.since(100).unwrap().len(), 1, "the newest one can always be told");
         let later = start + limits.filter_ttl + Duration::from_secs(1);
+        kept.want(later);
         kept.push(block(101, 0), later);
         assert_eq!((kept.notices.len(), kept.bytes), (1, block(101, 0).bytes()));
+        kept.push(block(102, 0), later + limits.filter_ttl + Duration::from_secs(1));
+        assert!(kept.notices.is_empty(), "there is no filter any more");
     }
 }

@@ -5,7 +5,10 @@
 //! memory; what is there is read from the file when that is opened.
 
 use crate::{Result, engine::Engine, log::Logged, tables::TRANSACTIONS, values::Accepted};
-use alloy_primitives::{B256, map::HashMap};
+use alloy_primitives::{
+    B256,
+    map::{Entry, HashMap},
+};
 use redb::ReadTransaction;
 
 /// The places of all accepted transactions that are neither final nor ended.
@@ -32,6 +35,28 @@ impl Arrivals {
         }
         logged.rows().try_for_each(|(arrival, bytes)| put(arrival, bytes))?;
         Ok(Self(places))
+    }
+
+    /// Puts transactions that are all new behind the others, from this place on. `false`, and nothing is changed, if one
+    /// of them is there.
+    pub(crate) fn append(&mut self, hashes: impl Iterator<Item = B256> + Clone, first: u64) -> bool {
+        for (arrival, hash) in (first..).zip(hashes.clone()) {
+            if let Entry::Vacant(place) = self.0.entry(hash) {
+                place.insert(arrival);
+            } else {
+                let put = usize::try_from(arrival - first).unwrap_or(usize::MAX);
+                self.remove(hashes.take(put));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes transactions out that were [put](Self::append) there.
+    pub(crate) fn remove(&mut self, hashes: impl Iterator<Item = B256>) {
+        for hash in hashes {
+            self.0.remove(&hash);
+        }
     }
 
     /// What a step changes, for as long as it is not durable.

@@ -96,7 +96,7 @@ impl Batch {
     }
 
     /// All that was accepted, if there is nothing else.
-    pub(crate) fn accepts(&self) -> Option<impl Iterator<Item = (&Transaction, Time)>> {
+    pub(crate) fn accepts(&self) -> Option<impl Iterator<Item = (&Transaction, Time)> + Clone> {
         let is_accepted = |entry: &Entry| matches!(entry, Entry::Accepted { .. });
         self.entries.iter().all(is_accepted).then(|| {
             self.entries.iter().filter_map(|entry| match entry {

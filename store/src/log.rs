@@ -85,17 +85,33 @@ impl Record {
         }
         let len = u32::try_from(bytes.len() - PREFIX_BYTES).ok()?;
         bytes[4..8].copy_from_slice(&len.to_le_bytes());
-        values::seal(&mut bytes, 0);
-        bytes.resize(bytes.len().next_multiple_of(SECTOR_BYTES), 0);
-        Some(Self(bytes))
+        let mut record = Self(bytes);
+        let sum = record.checksum();
+        record.0.extend_from_slice(&sum);
+        record.0.resize(record.0.len().next_multiple_of(SECTOR_BYTES), 0);
+        Some(record)
     }
 
     /// The record that these bytes begin with, if it is whole.
     fn read(bytes: &[u8]) -> Option<Self> {
         let len = u32::from_le_bytes(*bytes.strip_prefix(&MAGIC)?.first_chunk()?);
-        let end = PREFIX_BYTES.checked_add(len as usize)?.checked_add(values::CHECKSUM_BYTES)?;
-        values::unsealed(bytes.get(..end)?).ok()?;
-        Some(Self(bytes.get(..end.next_multiple_of(SECTOR_BYTES))?.to_vec()))
+        let end = PREFIX_BYTES.checked_add(len as usize)?;
+        let sum = bytes.get(end..end.checked_add(values::CHECKSUM_BYTES)?)?;
+        let record = Self(bytes.get(..(end + sum.len()).next_multiple_of(SECTOR_BYTES))?.to_vec());
+        let rows = record.rows().map(|(_, row)| 4 + row.len()).sum::<usize>();
+        let whole = rows == len as usize
+            && record.checksum() == sum
+            && record.rows().all(|(_, row)| values::unsealed(row).is_ok());
+        whole.then_some(record)
+    }
+
+    /// A checksum of everything: what stands before the rows, and those that the rows have already.
+    fn checksum(&self) -> [u8; values::CHECKSUM_BYTES] {
+        let mut sums = self.0[..PREFIX_BYTES].to_vec();
+        for (_, row) in self.rows() {
+            sums.extend_from_slice(&row[row.len().saturating_sub(values::CHECKSUM_BYTES)..]);
+        }
+        values::checksum(&sums)
     }
 
     fn number(&self, at: usize) -> u64 {

@@ -153,29 +153,26 @@ impl Store {
 
     /// Writes a step that only accepts what is new to the log; `false` if it is another one, or if there is no room.
     fn log(&self, journal: &mut Journal, batch: &Batch) -> Result<bool, Failure> {
-        let mut position = journal.position;
-        let mut arrivals = journal.arrivals.moves();
         let Some(accepts) = batch.accepts() else { return Ok(false) };
-        for (tx, _) in accepts {
-            let hash = tx.hash();
-            if arrivals.get(&hash).is_some() {
-                return Ok(false);
+        let hashes = accepts.map(|(tx, _)| tx.hash());
+        let first = journal.position.arrivals + 1;
+        if !journal.arrivals.append(hashes.clone(), first) {
+            return Ok(false);
+        }
+        let record = Record::of(batch, journal.position.step + 1, first);
+        let written = record.as_ref().map(|record| journal.logged.write(&self.0.engine, record)).transpose();
+        match (record, written) {
+            (Some(record), Ok(Some(true))) => {
+                journal.position.step += 1;
+                journal.position.arrivals += batch.len() as u64;
+                journal.logged.push(record);
+                Ok(true)
             }
-            position.arrivals += 1;
-            arrivals.set(hash, Some(position.arrivals));
+            (_, written) => {
+                journal.arrivals.remove(hashes);
+                written.map(|_| false).map_err(Failure::from)
+            }
         }
-        position.step += 1;
-        let Some(record) = Record::of(batch, position.step, journal.position.arrivals + 1) else {
-            return Ok(false);
-        };
-        if !journal.logged.write(&self.0.engine, &record)? {
-            return Ok(false);
-        }
-        let moved = arrivals.into_moved();
-        journal.arrivals.apply(moved);
-        journal.logged.push(record);
-        journal.position = position;
-        Ok(true)
     }
 
     /// Writes any step to the tables, with what was in the log; whether the table of values has moved on.

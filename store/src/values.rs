@@ -23,8 +23,15 @@ pub(crate) fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// Appends a checksum of what stands from here on.
 pub(crate) fn seal(bytes: &mut Vec<u8>, from: usize) {
-    let sum = blake2b(&[&bytes[from..]]);
-    bytes.extend_from_slice(&sum[..CHECKSUM_BYTES]);
+    let sum = checksum(&bytes[from..]);
+    bytes.extend_from_slice(&sum);
+}
+
+/// A checksum.
+pub(crate) fn checksum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut sum = [0; CHECKSUM_BYTES];
+    sum.copy_from_slice(&blake2b(&[bytes])[..CHECKSUM_BYTES]);
+    sum
 }
 
 /// The bytes before a checksum that is right.
@@ -32,7 +39,7 @@ pub(crate) fn unsealed(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     let wrong = Decoder::new(bytes, &Params::TINY).error(Malformed::Inconsistent("the checksum is wrong"));
     let at = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(wrong)?;
     let (value, sum) = bytes.split_at(at);
-    if blake2b(&[value])[..CHECKSUM_BYTES] == *sum { Ok(value) } else { Err(wrong) }
+    if checksum(value) == *sum { Ok(value) } else { Err(wrong) }
 }
 
 /// Reads all of some bytes; nothing here depends on the chain's parameters.

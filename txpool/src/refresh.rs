@@ -34,12 +34,14 @@ impl Pool {
 
     /// Demotes what cannot be executed, promotes what can as long as there is room.
     fn sort_out(&mut self, s: usize) {
-        let (first, count) = self.senders[s].executable(&self.head);
-        for i in 0..self.senders[s].txs.len() {
-            if !(first..first + count).contains(&i) {
-                self.demote(s, i);
-            }
+        let sender = &self.senders[s];
+        let (first, count) = sender.executable(&self.head);
+        let len = sender.txs.len();
+        // From there on all are pooled. Nearly always nothing else is: what stands before is in blocks.
+        if sender.pooled > len - first {
+            (0..first).for_each(|i| self.demote(s, i));
         }
+        (first + count..len).for_each(|i| self.demote(s, i));
         let mut run = 0;
         while run < count && self.promote(s, first + run) {
             run += 1;
