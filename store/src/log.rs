@@ -135,7 +135,7 @@ impl Record {
             rest = behind;
             Some(row)
         });
-        (first..).zip(rows)
+        rows.enumerate().map(move |(index, row)| (first.wrapping_add(index as u64), row))
     }
 
     fn len(&self) -> u64 {
@@ -206,5 +206,52 @@ impl Logged {
     /// All rows for the table of transactions, by arrival.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.records.iter().flat_map(Record::rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_consensus::{SignableTransaction, TxEnvelope, TxLegacy, transaction::Recovered};
+    use alloy_primitives::{Address, Signature};
+    use types::{Time, Transaction};
+
+    fn record(count: u64) -> Record {
+        let mut batch = Batch::new();
+        for nonce in 0..count {
+            let signed = TxLegacy { nonce, ..TxLegacy::default() }.into_signed(Signature::test_signature());
+            let tx = Recovered::new_unchecked(TxEnvelope::from(signed), Address::repeat_byte(1));
+            batch.accepted(&Transaction::new(tx), Time::from_millis(nonce));
+        }
+        Record::of(&batch, 7, u64::MAX - 1).expect("it only accepts")
+    }
+
+    #[test]
+    fn a_record_comes_back_whole_or_not_at_all() {
+        for count in [0, 1, 5] {
+            let record = record(count);
+            assert_eq!(record.0.len() % SECTOR_BYTES, 0);
+            let mut bytes = record.0.clone();
+            bytes.extend([0xff; 100]);
+            let read = Record::read(&bytes).expect("it is whole");
+            assert_eq!((&read.0, read.step(), read.number(16)), (&record.0, 7, u64::MAX - 1));
+            assert_eq!(read.rows().count() as u64, count);
+            let used = PREFIX_BYTES + read.rows().map(|(_, row)| 4 + row.len()).sum::<usize>();
+            for at in 0..used + values::CHECKSUM_BYTES {
+                let mut damaged = record.0.clone();
+                damaged[at] ^= 0x41;
+                assert!(Record::read(&damaged).is_none(), "byte {at} of {used} changed");
+            }
+            for end in 0..record.0.len() {
+                assert!(Record::read(&record.0[..end]).is_none(), "it ends at {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_accepted_is_a_record() {
+        let mut batch = Batch::new();
+        batch.ended([1; 32].into(), types::Reason::Flushed, Time::ZERO);
+        assert!(Record::of(&batch, 1, 1).is_none());
     }
 }
