@@ -26,6 +26,7 @@ impl Judge {
     /// The life in which validators go down, and the one in which they come back.
     pub(super) fn outage(&mut self, strike: Strike) -> Result<(), String> {
         self.live()?;
+        self.await_none_abandoned()?;
         let first = self.world.slot();
         self.world.validators_down();
         self.say("all validators are down");
@@ -49,6 +50,18 @@ impl Judge {
         self.world.validators_up()?;
         self.say(format_args!("validators are back after {} slots", self.world.slot() - first));
         self.die(strike, ready)
+    }
+
+    /// Waits until nothing is given up that is not released yet. That needs validators, and nothing is built before.
+    fn await_none_abandoned(&mut self) -> Result<(), String> {
+        let first = self.world.slot();
+        while self.status()?["queue"]["abandoned"] != 0 {
+            if self.world.slot() > first + OUTAGE_SLOTS {
+                return Err(format!("what was given up is not released: {}", self.status()?));
+            }
+            self.hear_of_progress(self.world.slots(1))?;
+        }
+        Ok(())
     }
 
     /// Waits until the queue is full.
