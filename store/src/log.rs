@@ -179,7 +179,8 @@ impl Logged {
             position.arrivals += record.rows().count() as u64;
             logged.push(record);
         }
-        let later = |at: usize| Record::read(&bytes[at..]).is_some_and(|record| record.step() > position.step);
+        let later =
+            |at: usize| Record::read(&bytes[at..]).is_some_and(|record| record.step() > position.step);
         if (logged.bytes as usize..bytes.len()).step_by(SECTOR_BYTES).any(later) {
             return Err(engine.damaged("a record is missing in its log".into()));
         }
