@@ -14,7 +14,7 @@ fn accepted(store: &Store) -> Vec<Transaction> {
     store.load().unwrap().transactions.into_iter().map(|lookup| lookup.tx).collect()
 }
 
-/// Commits one accept after the other on a disk, and gives it with the place where each was written.
+/// Commits one accept after the other on a disk.
 fn on_disk(txs: &[Transaction]) -> (Disk, Store) {
     let disk = Disk::new();
     let store = Store::on_disk(&disk, options(), &genesis()).unwrap();
