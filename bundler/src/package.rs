@@ -14,7 +14,7 @@ use service::{
     accumulate::Claim,
     execution::{Execution, Rules},
     header::{self, Choice, HeaderError},
-    refine::{RefineError, refine_known},
+    refine::{Known, RefineError, refine_known},
 };
 use state::{Codes, Values};
 use std::collections::BTreeSet;
@@ -140,7 +140,12 @@ impl Bundler {
     pub fn refine<V: Values + Clone>(&self, sealed: &Sealed<V>) -> Result<Refined, RefineError> {
         let refined = self.unrefined(sealed);
         let bundle = self.bundle(&refined, NOWHERE);
-        let output = refine_known(&bundle, &self.config, &self.params, sealed.block().transactions())?;
+        let known = Known {
+            transactions: sealed.block().transactions(),
+            receipts: &sealed.receipts,
+            header: sealed.block().header(),
+        };
+        let output = refine_known(&bundle, &self.config, &self.params, known)?;
         Ok(Refined { claim: output.claim, exports_root: output.exports_root(), ..refined })
     }
 

@@ -5,7 +5,12 @@ use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_rlp::Encodable;
 use jam::Signature;
-use service::{blobs, execution::Executed, exports, header};
+use service::{
+    blobs,
+    execution::Executed,
+    exports,
+    header::{self, Roots},
+};
 use state::{CodeSet, Layer, Values, Writes};
 use std::sync::Arc;
 use types::{SealedBlock, Transaction};
@@ -49,7 +54,12 @@ impl<V: Values + Clone> Sealed<V> {
         let witness = witness.map_err(|error| SealError(error.to_string()))?.encode();
         let layer = parent.layer.child(&changes.writes);
         let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
-        let header = header::complete(header, &encoded, &executed, layer.root());
+        let roots = Roots {
+            state: layer.root(),
+            transactions: header::transactions_root(&encoded),
+            receipts: executed.receipts_root(),
+        };
+        let header = header::complete(header, &executed, roots);
         let in_lists = |items: &mut dyn Iterator<Item = &[u8]>| items.map(exports::item_bytes).sum();
         let export_segments = exports::segments(
             header.length(),

@@ -92,21 +92,32 @@ pub fn next(
     })
 }
 
-/// The header with the results of its execution. `transactions` are the encoded transactions.
-pub fn complete<T: AsRef<[u8]>>(
-    header: Header,
-    transactions: &[T],
-    executed: &Executed,
-    state_root: B256,
-) -> Header {
+/// The roots of a block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Roots {
+    /// Of the state after it.
+    pub state: B256,
+    /// Of its transactions.
+    pub transactions: B256,
+    /// Of its receipts.
+    pub receipts: B256,
+}
+
+/// The header with the results of its execution.
+pub fn complete(header: Header, executed: &Executed, roots: Roots) -> Header {
     Header {
-        state_root,
-        transactions_root: ordered_trie_root_encoded(transactions),
-        receipts_root: executed.receipts_root(),
+        state_root: roots.state,
+        transactions_root: roots.transactions,
+        receipts_root: roots.receipts,
         logs_bloom: executed.bloom,
         gas_used: executed.gas_used,
         ..header
     }
+}
+
+/// The root of encoded transactions.
+pub fn transactions_root<T: AsRef<[u8]>>(transactions: &[T]) -> B256 {
+    ordered_trie_root_encoded(transactions)
 }
 
 /// The base fee after `parent` (EIP-1559), but never below `floor`.

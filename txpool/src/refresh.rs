@@ -20,6 +20,10 @@ impl Pool {
 
     /// Drops what waits with a nonce that the account has left behind.
     fn drop_stale(&mut self, s: usize) {
+        let sender = &self.senders[s];
+        if !sender.has_late(sender.first_from(sender.base())) {
+            return;
+        }
         let mut i = 0;
         while let Some(entry) = self.senders[s].txs.get(i)
             && entry.nonce < self.senders[s].account.nonce
@@ -37,8 +41,7 @@ impl Pool {
         let sender = &self.senders[s];
         let (first, count) = sender.executable(&self.head);
         let len = sender.txs.len();
-        // From there on all are pooled. Nearly always nothing else is: what stands before is in blocks.
-        if sender.pooled > len - first {
+        if sender.has_late(first) {
             (0..first).for_each(|i| self.demote(s, i));
         }
         (first + count..len).for_each(|i| self.demote(s, i));

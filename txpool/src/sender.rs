@@ -107,6 +107,22 @@ impl Sender {
         }
     }
 
+    /// The index of the first one that the account does not show yet. What stands before is in blocks, and may be much.
+    pub(crate) fn unseen(&self) -> usize {
+        self.first_from(self.account.nonce)
+    }
+
+    /// The index of the first one with this nonce or a higher one.
+    pub(crate) fn first_from(&self, nonce: u64) -> usize {
+        self.position(nonce).unwrap_or_else(|place| place)
+    }
+
+    /// Whether one waits although its nonce is behind the one that the first outside every block must have.
+    pub(crate) fn has_late(&self, first: usize) -> bool {
+        // From `first` on all wait. Nearly always nothing else does: what stands before is in blocks.
+        self.pooled > self.txs.len() - first
+    }
+
     /// The index of the pending one that the builder gets next.
     pub(crate) fn cursor(&self) -> Option<usize> {
         if self.selection.skipped || self.run == 0 {
@@ -147,11 +163,11 @@ impl Sender {
     /// How many could be executed one after the other, and the index of the first of them.
     pub(crate) fn executable(&self, head: &Head) -> (usize, usize) {
         let base = self.base();
-        let first = self.txs.partition_point(|entry| entry.nonce < base);
+        let first = self.first_from(base);
         if self.account.code == Code::Contract {
             return (first, 0);
         }
-        let bundled = self.txs.range(..first).filter(|entry| entry.nonce >= self.account.nonce);
+        let bundled = self.txs.range(self.unseen()..first);
         let mut funds = bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost));
         let mut count = 0;
         for (entry, nonce) in self.txs.range(first..).zip(base..) {
@@ -173,7 +189,7 @@ impl Sender {
 
     /// Counts anew what the balance does not show yet, and where the blocks end.
     pub(crate) fn count_spent(&mut self) {
-        let unseen = self.txs.iter().filter(|entry| entry.nonce >= self.account.nonce);
+        let unseen = self.txs.range(self.unseen()..);
         self.spent = unseen.fold(U256::ZERO, |sum, entry| sum.saturating_add(entry.cost));
         let bundled = self.txs.iter().rev().find(|entry| !entry.state.is_pooled());
         self.bundled_end = bundled.map_or(0, |entry| entry.nonce + 1);

@@ -2,7 +2,7 @@
 
 use alloy_consensus::{TxEnvelope, transaction::Recovered};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256, Bytes, keccak256};
 use core::{fmt, ops::Deref};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Transaction {
         encoded: Bytes,
         authorities: impl Into<Box<[Address]>>,
     ) -> Self {
-        let hash = *signed.tx_hash();
+        let hash = keccak256(&encoded);
         Self(Arc::new(Inner { signed, hash, encoded, authorities: authorities.into() }))
     }
 

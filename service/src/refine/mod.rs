@@ -22,13 +22,17 @@ use crate::{
     blobs,
     execution::{Executed, Execution, Rules},
     exports,
-    header::{self, Choice},
+    header::{self, Choice, Roots},
     payload::Payload,
     signature,
 };
-use alloy_consensus::{Header, TxEnvelope, transaction::SignerRecoverable};
+use alloy_consensus::{
+    Header, ReceiptEnvelope, TxEnvelope,
+    transaction::{Recovered, SignerRecoverable},
+};
 use alloy_eips::Decodable2718;
-use alloy_primitives::{Address, Bytes};
+use alloy_primitives::{B256, Bytes};
+use core::borrow::Borrow;
 use jam::{Bundle, Params, SegmentRoot, WorkItem};
 use state::{CodeSet, Codes, PartialTree, Values, Witness};
 use std::collections::BTreeMap;
@@ -67,30 +71,45 @@ pub fn refine(bundle: &Bytes, config: &Config, params: &Params) -> Result<Output
 
 /// Refines a bundle.
 pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Result<Output, RefineError> {
-    refine_with(bundle, config, params, |_, _, tx| tx.recover_signer().ok())
+    refine_with(bundle, config, params, None)
 }
 
-/// Refines a bundle whose senders are known already: those of `known`, in their order.
+/// Refines a bundle of a block that was made here.
 ///
-/// Everything is checked as by [`refine_bundle`], but where the bytes of a transaction are those of the known one, so is
-/// its sender. The builder recovered them when they came in, and recovery is most of what refining costs.
+/// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
+/// out again.
 pub fn refine_known(
     bundle: &Bundle,
     config: &Config,
     params: &Params,
-    known: &[Transaction],
+    known: Known<'_>,
 ) -> Result<Output, RefineError> {
-    refine_with(bundle, config, params, |index, bytes, tx| match known.get(index) {
-        Some(known) if known.encoded() == bytes => Some(known.sender()),
-        _ => tx.recover_signer().ok(),
-    })
+    refine_with(bundle, config, params, Some(known))
+}
+
+/// What whoever made a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
+/// what refining costs, and they are functions of bytes: the same bytes have the same senders and roots.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// Its transactions, with their senders.
+    pub transactions: &'a [Transaction],
+    /// Its receipts.
+    pub receipts: &'a [ReceiptEnvelope],
+    /// A header with the roots of these transactions and receipts.
+    pub header: &'a Header,
+}
+
+impl Known<'_> {
+    fn has(&self, transactions: &[Bytes]) -> bool {
+        self.transactions.iter().map(Transaction::encoded).eq(transactions)
+    }
 }
 
 fn refine_with(
     bundle: &Bundle,
     config: &Config,
     params: &Params,
-    sender: impl Fn(usize, &Bytes, &TxEnvelope) -> Option<Address>,
+    known: Option<Known<'_>>,
 ) -> Result<Output, RefineError> {
     bundle.package.check(params)?;
     bundle.check(&BTreeMap::new())?;
@@ -102,10 +121,15 @@ fn refine_with(
     let mut partial: PartialTree = witness.verify(payload.parent.state_root)?;
     let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
     let transactions = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
+    let known = known.filter(|known| known.has(&transactions));
     let executed = {
         let execution = Execution::new(&partial, &codes, &header, Rules::of(config));
         let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
-        execute(execution.expecting(transactions.len()), &transactions, item.refine_gas, sender)?
+        let execution = execution.expecting(transactions.len());
+        match known {
+            Some(known) => execute(execution, item.refine_gas, known.transactions.iter().map(|tx| Ok(tx.signed())))?,
+            None => execute(execution, item.refine_gas, transactions.iter().map(recover))?,
+        }
     };
 
     partial.covers_exactly(&executed.changes.touched)?;
@@ -114,12 +138,29 @@ fn refine_with(
         return Err(RefineError::CodesExcess { given: codes.len(), needed });
     }
     let post_root = partial.update(&executed.changes.writes).map_err(state::witness::CoverageError::from)?;
-    let header = header::complete(header, &transactions, &executed, post_root);
+    let roots = roots(known, &transactions, &executed, post_root);
+    let header = header::complete(header, &executed, roots);
     if let Some(field) = header::first_difference(&header, &payload.header) {
         return Err(RefineError::Header(field));
     }
     let exports = export(item, &header, &transactions, &executed)?;
     Ok(Output { claim: claim(&payload), exports })
+}
+
+/// The roots of a block; `known` has its transactions.
+fn roots(known: Option<Known<'_>>, transactions: &[Bytes], executed: &Executed, state: B256) -> Roots {
+    let received = known.filter(|known| known.receipts == executed.receipts);
+    Roots {
+        state,
+        transactions: match known {
+            Some(known) => known.header.transactions_root,
+            None => header::transactions_root(transactions),
+        },
+        receipts: match received {
+            Some(known) => known.header.receipts_root,
+            None => executed.receipts_root(),
+        },
+    }
 }
 
 /// The one work item, if it is ours.
@@ -162,23 +203,29 @@ fn start(payload: &Payload, config: &Config) -> Result<Header, RefineError> {
     }
 }
 
-fn execute<V: Values, C: Codes>(
+fn execute<V: Values, C: Codes, T: Borrow<Recovered<TxEnvelope>>>(
     mut execution: Execution<V, C>,
-    transactions: &[Bytes],
     declared: u64,
-    sender: impl Fn(usize, &Bytes, &TxEnvelope) -> Option<Address>,
+    transactions: impl Iterator<Item = Result<T, String>>,
 ) -> Result<Executed, RefineError> {
-    for (index, bytes) in transactions.iter().enumerate() {
+    for (index, tx) in transactions.enumerate() {
         let bad = |why: String| RefineError::Transaction { index, why };
-        let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| bad(error.to_string()))?;
-        let sender = sender(index, bytes, &tx).ok_or_else(|| bad("nobody signed it".into()))?;
-        let attempt = execution.attempt(&tx, sender).map_err(|error| bad(error.to_string()))?;
+        let tx = tx.map_err(bad)?;
+        let tx = tx.borrow();
+        let attempt = execution.attempt(tx, tx.signer()).map_err(|error| bad(error.to_string()))?;
         execution.keep(attempt);
         if execution.gas_used() > declared {
             return Err(RefineError::OutOfGas { index, declared });
         }
     }
     execution.finish().map_err(|error| RefineError::Execution(error.to_string()))
+}
+
+/// Decodes a transaction, and recovers who signed it.
+fn recover(bytes: &Bytes) -> Result<Recovered<TxEnvelope>, String> {
+    let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| error.to_string())?;
+    let sender = tx.recover_signer().map_err(|_| "nobody signed it".to_owned())?;
+    Ok(Recovered::new_unchecked(tx, sender))
 }
 
 fn export(

@@ -14,9 +14,9 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use jam::{Bundle, Ed25519Secret, Params, codec::Encode, hash::blake2b, package::ExtrinsicSpec};
 use service::{
     blobs,
-    header::{Choice, next},
+    header::{Choice, next, transactions_root},
     payload::Payload,
-    refine::{Output, refine, refine_bundle, refine_known},
+    refine::{Known, Output, refine, refine_bundle, refine_known},
     signature,
 };
 use state::{Blake2b, Witness};
@@ -49,7 +49,13 @@ fn is_good(bytes: &[u8]) -> bool {
     }
     let Some((bundle, senders)) = assemble(*flags, rest) else { return false };
     let outcome = match flags & KNOWN_SENDERS != 0 {
-        true => refine_known(&bundle, &blocks::config(), &Params::TINY, &known(&bundle, senders)),
+        true => {
+            let transactions = &known(&bundle, senders)[..];
+            let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
+            let header = &Header { transactions_root: transactions_root(&encoded), ..Header::default() };
+            let known = Known { transactions, receipts: &[], header };
+            refine_known(&bundle, &blocks::config(), &Params::TINY, known)
+        }
         false => refine_bundle(&bundle, &blocks::config(), &Params::TINY),
     };
     if let Ok(output) = &outcome {
