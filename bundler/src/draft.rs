@@ -60,7 +60,7 @@ impl Draft {
         let transactions = self.block.transactions();
         let senders = transactions.iter().flat_map(|tx| tx.sender().0).collect::<Bytes>();
         let parts = [self.payload().encode(), senders];
-        blobs::join(parts.iter().chain(transactions.iter().map(Transaction::encoded)))
+        blobs::join(&parts.iter().chain(transactions.iter().map(Transaction::encoded)).collect::<Vec<_>>())
     }
 
     /// Reads what [`Draft::encode`] wrote.

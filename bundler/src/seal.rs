@@ -66,7 +66,7 @@ impl<V: Values + Clone> Sealed<V> {
             in_lists(&mut encoded.iter().map(|tx| &tx[..])),
             in_lists(&mut executed.encoded_receipts.iter().map(|receipt| &receipt[..])),
         );
-        let extrinsics = [witness.into(), changes.codes.encode().into(), blobs::join(encoded)];
+        let extrinsics = [witness.into(), changes.codes.encode().into(), blobs::join(&encoded)];
         let block = SealedBlock::new(header, transactions);
         let signature = sign(block.id().hash);
         Ok(Self {

@@ -169,7 +169,6 @@ impl PoolIndex {
                     self.accepted.lock().put(*hash, pooled.since);
                 }
             }
-            Event::Added { hash, pending, .. } => update(hash, &|pooled| pooled.pending = *pending),
             Event::Promoted { hash, .. } => update(hash, &|pooled| pooled.pending = true),
             Event::Demoted { hash, .. } => update(hash, &|pooled| pooled.pending = false),
             Event::Returned { hash, attempts, .. } => update(hash, &|pooled| pooled.attempts = *attempts),

@@ -16,8 +16,9 @@ pub struct Short {
 pub const LENGTH_BYTES: usize = 4;
 
 /// Joins blobs.
-pub fn join<T: AsRef<[u8]>>(blobs: impl IntoIterator<Item = T>) -> Bytes {
-    let mut out = Vec::new();
+pub fn join<T: AsRef<[u8]>>(blobs: &[T]) -> Bytes {
+    let bytes = blobs.iter().map(|blob| LENGTH_BYTES + blob.as_ref().len()).sum();
+    let mut out = Vec::with_capacity(bytes);
     for blob in blobs {
         let blob = blob.as_ref();
         let length = u32::try_from(blob.len()).expect("no blob has four billion bytes");

@@ -7,20 +7,20 @@
 use crate::{Result, engine::Engine, log::Logged, tables::TRANSACTIONS, values::Accepted};
 use alloy_primitives::{
     B256,
-    map::{Entry, HashMap},
+    map::{B256Map, Entry},
 };
 use redb::ReadTransaction;
 
 /// The places of all accepted transactions that are neither final nor ended.
 #[derive(Default, Debug)]
-pub(crate) struct Arrivals(HashMap<B256, u64>);
+pub(crate) struct Arrivals(B256Map<u64>);
 
 impl Arrivals {
     /// Those of a file.
     pub(crate) fn read(engine: &Engine, read: &ReadTransaction, logged: &Logged) -> Result<Self> {
         let error = |error: redb::Error| engine.error(error);
         let table = read.open_table(TRANSACTIONS).map_err(|why| error(why.into()))?;
-        let mut places = HashMap::default();
+        let mut places = B256Map::default();
         let mut put = |arrival: u64, bytes: &[u8]| {
             let hash = Accepted::hash(bytes);
             let hash = hash.ok_or_else(|| engine.damaged("an accepted transaction has no hash".into()))?;
@@ -61,7 +61,7 @@ impl Arrivals {
 
     /// What a step changes, for as long as it is not durable.
     pub(crate) fn moves(&self) -> Moves<'_> {
-        Moves { before: self, moved: HashMap::default() }
+        Moves { before: self, moved: B256Map::default() }
     }
 
     /// The step is durable.
@@ -76,7 +76,7 @@ impl Arrivals {
 }
 
 /// The new places, and `None` for what is gone.
-pub(crate) type Moved = HashMap<B256, Option<u64>>;
+pub(crate) type Moved = B256Map<Option<u64>>;
 
 /// The places as they are within a step.
 #[derive(Debug)]

@@ -11,6 +11,9 @@ use jam::{
 };
 use types::Transaction;
 
+/// What a transaction has before all of them: its sender and its length.
+const SENDER_BYTES: usize = 24;
+
 /// What stands before the transactions.
 struct Contents<'a> {
     signature: Signature,
@@ -21,6 +24,7 @@ struct Contents<'a> {
 
 pub(crate) fn encode(signature: &Signature, transactions: &[Transaction]) -> Vec<u8> {
     let mut contents = signature.encode();
+    contents.reserve(transactions.len() * SENDER_BYTES + values::CHECKSUM_BYTES);
     for tx in transactions {
         tx.sender().0.encode_to(&mut contents);
         // No transaction has four billion bytes; one that had would not decode again.
@@ -28,6 +32,7 @@ pub(crate) fn encode(signature: &Signature, transactions: &[Transaction]) -> Vec
     }
     let contents = values::sealed(contents);
     let mut out = (contents.len() as u64).encode();
+    out.reserve(contents.len() + transactions.iter().map(|tx| tx.encoded().len()).sum::<usize>());
     out.extend_from_slice(&contents);
     transactions.iter().for_each(|tx| out.extend_from_slice(tx.encoded()));
     out
@@ -41,7 +46,7 @@ fn contents(bytes: &[u8]) -> Result<Contents<'_>, DecodeError> {
     let (contents, rest) = rest.split_at_checked(len).ok_or_else(short)?;
     values::whole(values::unsealed(contents)?, |input| {
         let signature = Signature::decode_from(input)?;
-        let mut senders = Vec::with_capacity(input.left() / 24);
+        let mut senders = Vec::with_capacity(input.left() / SENDER_BYTES);
         while input.left() > 0 {
             senders.push((values::take_address(input)?, u32::decode_from(input)?));
         }

@@ -22,6 +22,9 @@ pub(crate) const IDENTITY: &str = "identity";
 pub(crate) const POSITION: &str = "position";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
 
+/// Rows that are this near to each other are removed in one go: to pass by some is cheaper than to look for the next.
+const NEAR: u64 = 8;
+
 /// Why a step cannot be carried out.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -100,6 +103,25 @@ impl Step<'_> {
         if let Some(arrival) = self.arrivals.get(hash) {
             self.tables.transactions()?.remove(arrival)?;
             self.arrivals.set(*hash, None);
+        }
+        Ok(())
+    }
+
+    /// Transactions leave the journal, as far as they are in it. Those of a block have mostly come one after the other, and
+    /// what stands together is removed together.
+    pub(crate) fn take_out_all(&mut self, hashes: &[[u8; 32]]) -> Result<(), Failure> {
+        let mut gone = Vec::with_capacity(hashes.len());
+        for hash in hashes.iter().map(B256::from) {
+            if let Some(arrival) = self.arrivals.get(&hash) {
+                self.arrivals.set(hash, None);
+                gone.push(arrival);
+            }
+        }
+        gone.sort_unstable();
+        let table = self.tables.transactions()?;
+        for near in gone.chunk_by(|one, next| next - one <= NEAR) {
+            let (Some(first), Some(last)) = (near.first(), near.last()) else { continue };
+            table.retain_in(*first..=*last, |arrival, _| near.binary_search(&arrival).is_err())?;
         }
         Ok(())
     }

@@ -86,8 +86,8 @@ impl Step<'_> {
         for (at, hash) in (0..).zip(&index.transactions) {
             let before = self.tables.places()?.insert(hash, (number, at))?.is_some();
             self.position.repeated += u64::from(before);
-            self.take_out(&B256::new(*hash))?;
         }
+        self.take_out_all(&index.transactions)?;
         for key in &index.addresses {
             self.tables.log_addresses()?.insert(key, ())?;
         }

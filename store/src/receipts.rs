@@ -9,6 +9,9 @@ use jam::{
 };
 use types::Transaction;
 
+/// What a receipt without logs takes, about.
+const RECEIPT_BYTES: usize = 40;
+
 /// The receipts of a block, with what a log must say about its place.
 pub(crate) fn encode(
     block: B256,
@@ -16,7 +19,7 @@ pub(crate) fn encode(
     transactions: &[Transaction],
     receipts: &[ReceiptEnvelope],
 ) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(64 + receipts.len() * RECEIPT_BYTES);
     block.encode_to(&mut out);
     timestamp.encode_to(&mut out);
     put_natural(receipts.len() as u64, &mut out);

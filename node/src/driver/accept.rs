@@ -3,7 +3,7 @@
 use super::{Broken, Driver};
 use alloy_primitives::{Address, B256};
 use core::fmt;
-use txpool::{Head, StateChange};
+use txpool::{Head, StateChange, Status};
 use types::{Event, Reason, Time, Transaction};
 
 /// What became of transactions, one for each.
@@ -47,10 +47,9 @@ impl Driver {
         let account = self.chain.account(tx.sender())?;
         let hash = tx.hash();
         let inserted = self.pool.insert(tx.clone(), account, self.now);
-        if inserted.is_ok() {
+        if let Ok(inserted) = &inserted {
             self.output.batch.accepted(&tx, self.now);
-            self.senders.insert(tx.sender());
-            self.output.news.accepted.push((tx, self.now));
+            self.output.news.accepted.push((tx, self.now, inserted.status == Status::Pending));
         }
         self.gather_pool();
         Ok(inserted.map(|_| hash))
@@ -71,7 +70,7 @@ impl Driver {
     /// What the pool says, for the journal and for whoever watches. To be called after each thing that the pool is told:
     /// a transaction may end and be accepted again in one step, and only the order tells which came last.
     pub(super) fn gather_pool(&mut self) {
-        for event in self.pool.drain_events().collect::<Vec<_>>() {
+        for event in self.pool.drain_events() {
             self.view.pool_changed();
             if let Some((hash, reason)) = event.ended() {
                 self.output.batch.ended(hash, reason, self.now);
@@ -83,9 +82,11 @@ impl Driver {
 
     /// Tells readers the next nonces of those whose transactions moved.
     pub(super) fn gather_nonces(&mut self) {
-        for sender in core::mem::take(&mut self.senders) {
+        let first = self.output.news.nonces.len();
+        for sender in self.senders.drain() {
             self.output.news.nonces.push((sender, self.pool.next_nonce(&sender)));
         }
+        self.output.news.nonces[first..].sort_unstable();
     }
 
     /// Tells the pool what the newest block, or the release of some, changed.

@@ -35,7 +35,7 @@ pub use chain::{Built, EvmChain, EvmCodes, EvmLayer};
 pub use settings::Settings;
 pub use start::{StartError, Started};
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, map::AddressSet};
 use build::Open;
 use bundler::Bundler;
 use insight::Watch;
@@ -45,7 +45,6 @@ use jam::{
 };
 use queue::{Queue, ServiceTracker, ServiceView};
 use rpc::Snapshot;
-use std::collections::BTreeSet;
 use store::Batch;
 use txpool::Pool;
 use types::{Event, Time, Transaction};
@@ -56,8 +55,8 @@ use view::View;
 pub struct News {
     /// When.
     pub at: Time,
-    /// Transactions that were accepted, and when.
-    pub accepted: Vec<(Transaction, Time)>,
+    /// Transactions that were accepted, when, and whether they could be executed then.
+    pub accepted: Vec<(Transaction, Time, bool)>,
     /// Senders whose next nonce may be another one, with it; `None` if the pool has nothing of them.
     pub nonces: Vec<(Address, Option<u64>)>,
     /// What happened, in order.
@@ -144,7 +143,7 @@ pub struct Driver {
     last_seal: Time,
     is_paused: bool,
     /// Senders whose next nonce may have changed.
-    senders: BTreeSet<Address>,
+    senders: AddressSet,
     view: View,
     watch: Watch,
     output: Output,

@@ -1,6 +1,7 @@
 //! From what is durable to a running driver.
 
 use super::{Broken, Driver, EvmChain, Output, Settings, insight::Watch, view::View};
+use alloy_primitives::map::AddressSet;
 use bundler::Bundler;
 use jam::{
     SlotClock,
@@ -8,9 +9,9 @@ use jam::{
 };
 use queue::{Queue, ServiceTracker};
 use service::accumulate::ServiceState;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use store::{Store, StoreError};
-use txpool::{Lookup, Pool, StateChange};
+use txpool::{Lookup, Pool, StateChange, Status};
 use types::Time;
 
 /// What a driver starts with, besides the store.
@@ -100,7 +101,7 @@ impl Driver {
             empty_blocks_due: 0,
             last_seal: now,
             is_paused: false,
-            senders: BTreeSet::new(),
+            senders: AddressSet::default(),
             view: View::default(),
             watch: Watch::default(),
             output: Output::default(),
@@ -115,10 +116,10 @@ impl Driver {
     }
 
     fn restore_pool(&mut self, transactions: Vec<Lookup>) -> Result<(), Broken> {
+        let accepted = transactions.iter().map(|was| (was.tx.clone(), was.added_at)).collect::<Vec<_>>();
         for was in transactions {
             let account = self.chain.account(was.tx.sender())?;
             self.senders.insert(was.tx.sender());
-            self.output.news.accepted.push((was.tx.clone(), was.added_at));
             self.pool.restore(was, account);
         }
         let head = self.pool_head();
@@ -126,6 +127,10 @@ impl Driver {
         // What ended by that has to be durable; the rest is no news.
         self.gather_pool();
         self.output.news.events.retain(|event| event.ended().is_some());
+        for (tx, at) in accepted {
+            let pending = self.pool.get(&tx.hash()).is_some_and(|found| found.status == Status::Pending);
+            self.output.news.accepted.push((tx, at, pending));
+        }
         Ok(())
     }
 }

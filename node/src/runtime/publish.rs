@@ -52,8 +52,8 @@ impl Publisher {
 
     fn show(&self, news: News) {
         let News { at, accepted, nonces, events, snapshot } = news;
-        for (tx, since) in accepted {
-            self.index.insert(tx, since, false);
+        for (tx, since, pending) in accepted {
+            self.index.insert(tx, since, pending);
         }
         for (sender, nonce) in nonces {
             self.index.set_next_nonce(sender, nonce);

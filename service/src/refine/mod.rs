@@ -127,7 +127,9 @@ fn refine_with(
         let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
         let execution = execution.expecting(transactions.len());
         match known {
-            Some(known) => execute(execution, item.refine_gas, known.transactions.iter().map(|tx| Ok(tx.signed())))?,
+            Some(known) => {
+                execute(execution, item.refine_gas, known.transactions.iter().map(|tx| Ok(tx.signed())))?
+            }
             None => execute(execution, item.refine_gas, transactions.iter().map(recover))?,
         }
     };
