@@ -7,8 +7,7 @@ use crate::{
     refused::Refused,
     seal::{SealError, Sealed},
 };
-use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _, Typed2718};
-use alloy_eips::Encodable2718;
+use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _};
 use alloy_rlp::Encodable;
 use jam::Ed25519Secret;
 use revm::DatabaseCommit;
@@ -255,7 +254,7 @@ impl Size {
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
             transaction_bytes: LENGTH_BYTES + tx.encoded().len(),
             exported_transaction: exports::item_bytes(tx.encoded()),
-            exported_receipt: exported_receipt_bytes(&attempt.receipt),
+            exported_receipt: exports::receipt_bytes(&attempt.receipt),
         };
         self.code_bytes += growth.code_bytes;
         self.transaction_bytes += growth.transaction_bytes;
@@ -289,10 +288,4 @@ fn unread_keys(attempt: &Attempt) -> Vec<Key> {
         }
     }
     keys
-}
-
-/// The bytes of a receipt in the exported list.
-fn exported_receipt_bytes(receipt: &ReceiptEnvelope) -> usize {
-    let length = receipt.encode_2718_len();
-    if receipt.is_legacy() { length } else { length + alloy_rlp::length_of_length(length) }
 }

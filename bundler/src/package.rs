@@ -7,7 +7,7 @@ use crate::{
 };
 use alloy_primitives::Bytes;
 use jam::{
-    Bundle, Hash, HeaderHash, PackageHash, RefineContext, SegmentRoot, WorkItem, WorkPackage, codec::Encode,
+    Bundle, Hash, HeaderHash, PackageHash, RefineContext, WorkItem, WorkPackage, codec::Encode,
     hash::blake2b, package::ExtrinsicSpec,
 };
 use service::{
@@ -59,18 +59,12 @@ pub struct Refined {
     claim: Claim,
     item: WorkItem,
     extrinsics: Vec<Bytes>,
-    exports_root: SegmentRoot,
 }
 
 impl Refined {
     /// What it claims, as every validator will say too.
     pub const fn claim(&self) -> &Claim {
         &self.claim
-    }
-
-    /// The root of what it exports.
-    pub const fn exports_root(&self) -> SegmentRoot {
-        self.exports_root
     }
 
     /// The bytes that the limit of a bundle is for: all extrinsics and the payload.
@@ -145,8 +139,8 @@ impl Bundler {
             receipts: &sealed.receipts,
             header: sealed.block().header(),
         };
-        let output = refine_known(&bundle, &self.config, &self.params, known)?;
-        Ok(Refined { claim: output.claim, exports_root: output.exports_root(), ..refined })
+        let claim = refine_known(&bundle, &self.config, &self.params, known)?;
+        Ok(Refined { claim, ..refined })
     }
 
     /// One version of a block. Versions differ in the context alone.
@@ -218,7 +212,7 @@ impl Bundler {
             extrinsics: specs.collect(),
         };
         let extrinsics = sealed.extrinsics.to_vec();
-        Refined { claim: Claim::default(), item, extrinsics, exports_root: SegmentRoot::ZERO }
+        Refined { claim: Claim::default(), item, extrinsics }
     }
 
     fn bundle(&self, refined: &Refined, context: RefineContext) -> Bundle {

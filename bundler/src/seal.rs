@@ -2,8 +2,8 @@
 
 use crate::{Parent, draft::Draft};
 use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes};
-use alloy_rlp::Encodable;
 use jam::Signature;
 use service::{
     blobs,
@@ -56,16 +56,11 @@ impl<V: Values + Clone> Sealed<V> {
         let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
         let roots = Roots {
             state: layer.root(),
-            transactions: header::transactions_root(&encoded),
-            receipts: executed.receipts_root(),
+            transactions: header::list_root(&encoded),
+            receipts: header::list_root(&executed.encoded_receipts()),
         };
         let header = header::complete(header, &executed, roots);
-        let in_lists = |items: &mut dyn Iterator<Item = &[u8]>| items.map(exports::item_bytes).sum();
-        let export_segments = exports::segments(
-            header.length(),
-            in_lists(&mut encoded.iter().map(|tx| &tx[..])),
-            in_lists(&mut executed.encoded_receipts.iter().map(|receipt| &receipt[..])),
-        );
+        let export_segments = exports::count(&header, &encoded, &executed.receipts);
         let extrinsics = [witness.into(), changes.codes.encode().into(), blobs::join(&encoded)];
         let block = SealedBlock::new(header, transactions);
         let signature = sign(block.id().hash);
@@ -84,6 +79,13 @@ impl<V: Values + Clone> Sealed<V> {
     /// The block.
     pub const fn block(&self) -> &SealedBlock {
         &self.draft.block
+    }
+
+    /// What it leaves in JAM's data, as every guarantor will.
+    pub fn exports(&self) -> Vec<Bytes> {
+        let transactions = self.block().transactions().iter().map(Transaction::encoded).collect::<Vec<_>>();
+        let receipts = self.receipts.iter().map(Encodable2718::encoded_2718).collect::<Vec<_>>();
+        exports::export(self.block().header(), &transactions, &receipts)
     }
 
     /// What the next block stands on.

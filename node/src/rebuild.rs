@@ -6,12 +6,14 @@
 
 use alloy_primitives::Bytes;
 use alloy_rlp::Encodable;
-use bundler::{Bundler, Parent, RebuildError, Refined};
+use bundler::{Bundler, Parent, RebuildError, Sealed};
 use jam::{RefineContext, codec::Encode};
 use queue::Version;
 use serde_json::{Value, json};
+use service::{accumulate::Claim, exports};
+use state::Values;
 use store::{Store, StoreError};
-use types::{BlockId, SealedBlock};
+use types::BlockId;
 
 /// Why a bundle cannot be made again.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +103,7 @@ pub fn rebuild(
     };
     let [witness, codes, transactions] = sealed.extrinsics.clone();
     let bundle = packaged.bytes();
-    let summary = summary(&draft.block, &refined, version, &sealed.extrinsics, bundle.len());
+    let summary = summary(&sealed, refined.claim(), version, bundle.len());
     let files = vec![
         ("witness.bin", witness),
         ("codes.bin", codes),
@@ -127,15 +129,14 @@ fn no_context() -> RefineContext {
     }
 }
 
-fn summary(
-    block: &SealedBlock,
-    refined: &Refined,
+fn summary<V: Values + Clone>(
+    sealed: &Sealed<V>,
+    claim: &Claim,
     version: Option<&Version>,
-    extrinsics: &[Bytes; 3],
     bundle_bytes: usize,
 ) -> Value {
-    let claim = refined.claim();
-    let [witness, codes, transactions] = extrinsics.each_ref().map(|bytes| bytes.len());
+    let block = sealed.block();
+    let [witness, codes, transactions] = sealed.extrinsics.each_ref().map(|bytes| bytes.len());
     json!({
         "block": { "number": block.id().number, "hash": block.id().hash },
         "parent": { "number": block.id().number - 1, "hash": block.header().parent_hash },
@@ -146,7 +147,7 @@ fn summary(
         "bytes": {
             "witness": witness, "codes": codes, "transactions": transactions, "bundle": bundle_bytes,
         },
-        "exportsRoot": refined.exports_root().0,
+        "exportsRoot": exports::root(&sealed.exports()).0,
         // Without a version the package has an empty context, and its hash is on no chain.
         "version": version.map(|version| json!({
             "number": version.number,

@@ -4,7 +4,8 @@
 //! withdrawals), cut into segments; the last one is filled up with zeros. RLP says where it ends, so the zeros are no
 //! ambiguity.
 
-use alloy_consensus::{Block, Header, ReceiptEnvelope, TxEnvelope};
+use alloy_consensus::{Block, Header, ReceiptEnvelope, TxEnvelope, Typed2718};
+use alloy_eips::Encodable2718;
 use alloy_primitives::Bytes;
 use alloy_rlp::{Decodable, EMPTY_LIST_CODE, Encodable};
 use jam::{SegmentRoot, merkle::SegmentTree, params::SEGMENT_BYTES};
@@ -22,10 +23,23 @@ pub fn item_bytes(item: &[u8]) -> usize {
     if is_list(item) { item.len() } else { item.length() }
 }
 
+/// How many bytes a receipt takes in a list.
+pub fn receipt_bytes(receipt: &ReceiptEnvelope) -> usize {
+    let length = receipt.encode_2718_len();
+    // What is inside the string that a receipt with a type is; never a single byte.
+    if receipt.is_legacy() { length } else { length + alloy_rlp::length_of_length(length) }
+}
+
 /// How many segments a block takes, given the lengths of its header and of the items in its two lists.
 pub fn segments(header: usize, transactions: usize, receipts: usize) -> usize {
     let body = header + list_bytes(transactions) + 2;
     (list_bytes(body) + list_bytes(receipts)).div_ceil(SEGMENT_BYTES)
+}
+
+/// How many segments a block takes. `transactions` are encoded (EIP-2718).
+pub fn count<T: AsRef<[u8]>>(header: &Header, transactions: &[T], receipts: &[ReceiptEnvelope]) -> usize {
+    let transactions = transactions.iter().map(|tx| item_bytes(tx.as_ref())).sum();
+    segments(header.length(), transactions, receipts.iter().map(receipt_bytes).sum())
 }
 
 /// The segments of a block. `transactions` and `receipts` are encoded (EIP-2718).

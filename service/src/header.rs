@@ -115,9 +115,9 @@ pub fn complete(header: Header, executed: &Executed, roots: Roots) -> Header {
     }
 }
 
-/// The root of encoded transactions.
-pub fn transactions_root<T: AsRef<[u8]>>(transactions: &[T]) -> B256 {
-    ordered_trie_root_encoded(transactions)
+/// The root of encoded (EIP-2718) transactions or receipts.
+pub fn list_root<T: AsRef<[u8]>>(items: &[T]) -> B256 {
+    ordered_trie_root_encoded(items)
 }
 
 /// The base fee after `parent` (EIP-1559), but never below `floor`.

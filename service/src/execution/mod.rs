@@ -212,7 +212,7 @@ impl<V: Values, C: Codes> Execution<V, C> {
     /// Ends the block.
     pub fn finish(self) -> Result<Executed, StateError<V, C>> {
         let changes = self.state().changes()?;
-        Ok(Executed::new(changes, self.receipts, self.gas_used, self.bloom))
+        Ok(Executed { changes, receipts: self.receipts, gas_used: self.gas_used, bloom: self.bloom })
     }
 }
 

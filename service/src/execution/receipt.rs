@@ -1,8 +1,8 @@
 //! Receipts, and what a block came to.
 
-use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, TxType, proofs::ordered_trie_root_encoded};
+use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, TxType};
 use alloy_eips::eip2718::Encodable2718;
-use alloy_primitives::{B256, Bloom};
+use alloy_primitives::Bloom;
 use revm::context::result::ExecutionResult;
 use state::evm::BlockChanges;
 
@@ -13,8 +13,6 @@ pub struct Executed {
     pub changes: BlockChanges,
     /// One per transaction.
     pub receipts: Vec<ReceiptEnvelope>,
-    /// The same, encoded (EIP-2718).
-    pub encoded_receipts: Vec<Vec<u8>>,
     /// The gas that all transactions used.
     pub gas_used: u64,
     /// The bloom over all logs.
@@ -22,19 +20,9 @@ pub struct Executed {
 }
 
 impl Executed {
-    pub(super) fn new(
-        changes: BlockChanges,
-        receipts: Vec<ReceiptEnvelope>,
-        gas_used: u64,
-        bloom: Bloom,
-    ) -> Self {
-        let encoded_receipts = receipts.iter().map(Encodable2718::encoded_2718).collect();
-        Self { changes, receipts, encoded_receipts, gas_used, bloom }
-    }
-
-    /// The root of the receipts' trie.
-    pub fn receipts_root(&self) -> B256 {
-        ordered_trie_root_encoded(&self.encoded_receipts)
+    /// The receipts, encoded (EIP-2718).
+    pub fn encoded_receipts(&self) -> Vec<Vec<u8>> {
+        self.receipts.iter().map(Encodable2718::encoded_2718).collect()
     }
 }
 

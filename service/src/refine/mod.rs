@@ -71,20 +71,20 @@ pub fn refine(bundle: &Bytes, config: &Config, params: &Params) -> Result<Output
 
 /// Refines a bundle.
 pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Result<Output, RefineError> {
-    refine_with(bundle, config, params, None)
-}
-
-/// Refines a bundle of a block that was made here.
-///
-/// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
-/// out again.
-pub fn refine_known(
-    bundle: &Bundle,
-    config: &Config,
-    params: &Params,
-    known: Known<'_>,
-) -> Result<Output, RefineError> {
-    refine_with(bundle, config, params, Some(known))
+    let mut work = Work::new(bundle, config, params)?;
+    let executed =
+        execute(work.execution(config)?, work.item.refine_gas, work.transactions.iter().map(recover))?;
+    let state = work.settle(&executed)?;
+    let receipts = executed.encoded_receipts();
+    let roots = Roots {
+        state,
+        transactions: header::list_root(&work.transactions),
+        receipts: header::list_root(&receipts),
+    };
+    let header = work.complete(&executed, roots)?;
+    let exports = exports::export(&header, &work.transactions, &receipts);
+    work.check_exports(exports.len())?;
+    Ok(Output { claim: claim(&work.payload), exports })
 }
 
 /// What whoever made a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
@@ -99,69 +99,87 @@ pub struct Known<'a> {
     pub header: &'a Header,
 }
 
-impl Known<'_> {
-    fn has(&self, transactions: &[Bytes]) -> bool {
-        self.transactions.iter().map(Transaction::encoded).eq(transactions)
-    }
-}
-
-fn refine_with(
+/// Refines a bundle of a block that was made here.
+///
+/// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
+/// out again, and what the block exports is only counted.
+pub fn refine_known(
     bundle: &Bundle,
     config: &Config,
     params: &Params,
-    known: Option<Known<'_>>,
-) -> Result<Output, RefineError> {
-    bundle.package.check(params)?;
-    bundle.check(&BTreeMap::new())?;
-    let item = work_item(bundle, config)?;
-    let payload = Payload::decode(&item.payload)?;
-    let header = start(&payload, config)?;
-
-    let witness = Witness::decode(&bundle.extrinsics[WITNESS])?;
-    let mut partial: PartialTree = witness.verify(payload.parent.state_root)?;
-    let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
-    let transactions = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
-    let known = known.filter(|known| known.has(&transactions));
-    let executed = {
-        let execution = Execution::new(&partial, &codes, &header, Rules::of(config));
-        let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
-        let execution = execution.expecting(transactions.len());
-        match known {
-            Some(known) => {
-                execute(execution, item.refine_gas, known.transactions.iter().map(|tx| Ok(tx.signed())))?
-            }
-            None => execute(execution, item.refine_gas, transactions.iter().map(recover))?,
-        }
+    known: Known<'_>,
+) -> Result<Claim, RefineError> {
+    let mut work = Work::new(bundle, config, params)?;
+    if !known.transactions.iter().map(Transaction::encoded).eq(&work.transactions) {
+        return refine_bundle(bundle, config, params).map(|output| output.claim);
+    }
+    let transactions = known.transactions.iter().map(|tx| Ok(tx.signed()));
+    let executed = execute(work.execution(config)?, work.item.refine_gas, transactions)?;
+    let state = work.settle(&executed)?;
+    let receipts = match known.receipts == executed.receipts {
+        true => known.header.receipts_root,
+        false => header::list_root(&executed.encoded_receipts()),
     };
-
-    partial.covers_exactly(&executed.changes.touched)?;
-    if executed.changes.codes != codes {
-        let needed = executed.changes.codes.len();
-        return Err(RefineError::CodesExcess { given: codes.len(), needed });
-    }
-    let post_root = partial.update(&executed.changes.writes).map_err(state::witness::CoverageError::from)?;
-    let roots = roots(known, &transactions, &executed, post_root);
-    let header = header::complete(header, &executed, roots);
-    if let Some(field) = header::first_difference(&header, &payload.header) {
-        return Err(RefineError::Header(field));
-    }
-    let exports = export(item, &header, &transactions, &executed)?;
-    Ok(Output { claim: claim(&payload), exports })
+    let roots = Roots { state, transactions: known.header.transactions_root, receipts };
+    let header = work.complete(&executed, roots)?;
+    work.check_exports(exports::count(&header, &work.transactions, &executed.receipts))?;
+    Ok(claim(&work.payload))
 }
 
-/// The roots of a block; `known` has its transactions.
-fn roots(known: Option<Known<'_>>, transactions: &[Bytes], executed: &Executed, state: B256) -> Roots {
-    let received = known.filter(|known| known.receipts == executed.receipts);
-    Roots {
-        state,
-        transactions: match known {
-            Some(known) => known.header.transactions_root,
-            None => header::transactions_root(transactions),
-        },
-        receipts: match received {
-            Some(known) => known.header.receipts_root,
-            None => executed.receipts_root(),
-        },
+/// A bundle in which everything is in order that can be seen without executing.
+struct Work<'a> {
+    item: &'a WorkItem,
+    payload: Payload,
+    /// The header that the block begins with.
+    header: Header,
+    partial: PartialTree,
+    codes: CodeSet,
+    transactions: Vec<Bytes>,
+}
+
+impl<'a> Work<'a> {
+    fn new(bundle: &'a Bundle, config: &Config, params: &Params) -> Result<Self, RefineError> {
+        bundle.package.check(params)?;
+        bundle.check(&BTreeMap::new())?;
+        let item = work_item(bundle, config)?;
+        let payload = Payload::decode(&item.payload)?;
+        let header = start(&payload, config)?;
+        let witness = Witness::decode(&bundle.extrinsics[WITNESS])?;
+        let partial = witness.verify(payload.parent.state_root)?;
+        let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
+        let transactions = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
+        Ok(Self { item, payload, header, partial, codes, transactions })
+    }
+
+    fn execution(&self, config: &Config) -> Result<Execution<&PartialTree, &CodeSet>, RefineError> {
+        let execution = Execution::new(&self.partial, &self.codes, &self.header, Rules::of(config));
+        let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
+        Ok(execution.expecting(self.transactions.len()))
+    }
+
+    /// Checks that witness and codes were exactly what was needed, and gives the root of the state afterwards.
+    fn settle(&mut self, executed: &Executed) -> Result<B256, RefineError> {
+        self.partial.covers_exactly(&executed.changes.touched)?;
+        if executed.changes.codes != self.codes {
+            let needed = executed.changes.codes.len();
+            return Err(RefineError::CodesExcess { given: self.codes.len(), needed });
+        }
+        let root = self.partial.update(&executed.changes.writes);
+        Ok(root.map_err(state::witness::CoverageError::from)?)
+    }
+
+    /// The whole header, which must be the sealed one.
+    fn complete(&self, executed: &Executed, roots: Roots) -> Result<Header, RefineError> {
+        let header = header::complete(self.header.clone(), executed, roots);
+        match header::first_difference(&header, &self.payload.header) {
+            Some(field) => Err(RefineError::Header(field)),
+            None => Ok(header),
+        }
+    }
+
+    fn check_exports(&self, found: usize) -> Result<(), RefineError> {
+        let declared = usize::from(self.item.export_count);
+        if declared == found { Ok(()) } else { Err(RefineError::Exports { declared, found }) }
     }
 }
 
@@ -228,17 +246,6 @@ fn recover(bytes: &Bytes) -> Result<Recovered<TxEnvelope>, String> {
     let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| error.to_string())?;
     let sender = tx.recover_signer().map_err(|_| "nobody signed it".to_owned())?;
     Ok(Recovered::new_unchecked(tx, sender))
-}
-
-fn export(
-    item: &WorkItem,
-    header: &Header,
-    transactions: &[Bytes],
-    executed: &Executed,
-) -> Result<Vec<Bytes>, RefineError> {
-    let exports = exports::export(header, transactions, &executed.encoded_receipts);
-    let (declared, found) = (usize::from(item.export_count), exports.len());
-    if declared == found { Ok(exports) } else { Err(RefineError::Exports { declared, found }) }
 }
 
 fn claim(payload: &Payload) -> Claim {

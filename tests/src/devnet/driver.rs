@@ -150,7 +150,7 @@ impl Driver {
 
     /// The root of what a block exports.
     pub fn exports_root(&self, number: u64) -> jam::SegmentRoot {
-        self.blocks[&number].1.exports_root()
+        service::exports::root(&self.blocks[&number].0.exports())
     }
 
     /// The bundle of a block as it was sent last.

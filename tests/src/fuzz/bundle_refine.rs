@@ -8,13 +8,18 @@ use super::{
     witness::with_root,
 };
 use crate::blocks::{self, Call, Chain, Wallet, contracts};
-use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
+use alloy_consensus::{
+    Header, TxEnvelope,
+    transaction::{Recovered, SignerRecoverable},
+};
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use jam::{Bundle, Ed25519Secret, Params, codec::Encode, hash::blake2b, package::ExtrinsicSpec};
 use service::{
+    accumulate::Claim,
     blobs,
-    header::{Choice, next, transactions_root},
+    exports::import,
+    header::{Choice, list_root, next},
     payload::Payload,
     refine::{Known, Output, refine, refine_bundle, refine_known},
     signature,
@@ -52,30 +57,44 @@ fn is_good(bytes: &[u8]) -> bool {
         true => {
             let transactions = &known(&bundle, senders)[..];
             let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
-            let header = &Header { transactions_root: transactions_root(&encoded), ..Header::default() };
+            let header = &Header { transactions_root: list_root(&encoded), ..Header::default() };
             let known = Known { transactions, receipts: &[], header };
             refine_known(&bundle, &blocks::config(), &Params::TINY, known)
         }
-        false => refine_bundle(&bundle, &blocks::config(), &Params::TINY),
+        false => refine_bundle(&bundle, &blocks::config(), &Params::TINY).map(|output| {
+            check_again(&bundle, &output);
+            output.claim
+        }),
     };
-    if let Ok(output) = &outcome {
-        check(&bundle, output, flags & KNOWN_SENDERS != 0);
+    if let Ok(claim) = &outcome {
+        check(&bundle, claim);
     }
     outcome.is_ok()
 }
 
-/// A good bundle claims the block that it holds, and does so again after travelling.
-fn check(bundle: &Bundle, output: &Output, senders_were_told: bool) {
+/// A good bundle claims the block that it holds.
+fn check(bundle: &Bundle, claim: &Claim) {
     let payload = Payload::decode(&bundle.package.items[0].payload).expect("it was refined");
-    assert_eq!(output.claim.block, payload.header.hash_slow());
-    assert_eq!(output.claim.parent, payload.parent.hash_slow());
-    assert_eq!(output.claim.pre_root, payload.parent.state_root);
-    assert_eq!(output.claim.post_root, payload.header.state_root);
-    assert!(output.claim.gas_used <= bundle.package.items[0].refine_gas);
-    if !senders_were_told {
-        let again = refine(&bundle.encode().into(), &blocks::config(), &Params::TINY);
-        assert_eq!(again.as_ref(), Ok(output));
-    }
+    assert_eq!(claim.block, payload.header.hash_slow());
+    assert_eq!(claim.parent, payload.parent.hash_slow());
+    assert_eq!(claim.pre_root, payload.parent.state_root);
+    assert_eq!(claim.post_root, payload.header.state_root);
+    assert!(claim.gas_used <= bundle.package.items[0].refine_gas);
+}
+
+/// It does so again after travelling, and whoever knows the block says the same.
+fn check_again(bundle: &Bundle, output: &Output) {
+    let again = refine(&bundle.encode().into(), &blocks::config(), &Params::TINY);
+    assert_eq!(again.as_ref(), Ok(output));
+    let (block, receipts) = import(&output.exports).expect("a good bundle exports a block");
+    let recovered = block.body.transactions.into_iter().map(|tx| {
+        let sender = tx.recover_signer().expect("it was executed");
+        Transaction::new(Recovered::new_unchecked(tx, sender))
+    });
+    let transactions = &recovered.collect::<Vec<_>>()[..];
+    let known = Known { transactions, receipts: &receipts, header: &block.header };
+    let known = refine_known(bundle, &blocks::config(), &Params::TINY, known);
+    assert_eq!(known.as_ref(), Ok(&output.claim));
 }
 
 /// Parent header, header, witness, codes, transactions, the numbers of the item, and who sends.

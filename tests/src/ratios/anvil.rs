@@ -24,8 +24,8 @@ use std::{
 };
 
 pub(super) const RATIOS: &[Ratio] = &[
-    Ratio { name: "anvil-send", target: 0.4, measure: || compare(1, 2_048, 9) },
-    Ratio { name: "anvil-send-batch", target: 0.25, measure: || compare(100, 4_096, 7) },
+    Ratio { name: "anvil-send", target: 0.4, measure: || compare(1, 2_048, 15) },
+    Ratio { name: "anvil-send-batch", target: 0.25, measure: || compare(100, 4_096, 15) },
 ];
 
 const CONNECTIONS: usize = 16;

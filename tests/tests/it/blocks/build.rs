@@ -40,7 +40,7 @@ fn validate(chain: &Chain, sealed: &Sealed<Values>) {
         (chain.parent.layer.root(), sealed.layer.root())
     );
     assert_eq!((output.claim.gas_used, header.state_root), (header.gas_used, sealed.layer.root()));
-    assert_eq!(output.exports_root(), refined.exports_root());
+    assert_eq!(output.exports, sealed.exports());
     assert_eq!(output.exports.len(), sealed.export_segments);
 
     let (block, receipts) = exports::import(&output.exports).unwrap();
