@@ -1,5 +1,6 @@
 //! One transaction in the pool, and where it stands.
 
+use crate::Head;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::U256;
 use types::{BlockId, Time, Transaction};
@@ -94,6 +95,11 @@ impl Entry {
     /// What it pays the builder per unit of gas; nothing if it cannot even pay the base fee.
     pub(crate) fn tip(&self, base_fee: u64) -> u128 {
         self.tip_cap.min(self.fee_cap.saturating_sub(base_fee.into()))
+    }
+
+    /// Whether the next block has room for it, at a price that it pays.
+    pub(crate) fn fits(&self, head: &Head) -> bool {
+        self.fee_cap >= head.base_fee_wei.into() && self.tx.gas_limit() <= head.gas_limit
     }
 
     /// How long it is, encoded.

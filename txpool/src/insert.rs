@@ -88,7 +88,7 @@ impl Pool {
             (sender.first, sender.run) = (i - sender.run, sender.run + 1);
             // It may have filled a gap; otherwise nothing else of this sender changes.
             if i + 1 < sender.txs.len() {
-                self.settle(s);
+                self.extend(s);
                 return Status::Pending;
             }
             self.offer(s);

@@ -18,6 +18,25 @@ impl Pool {
         }
     }
 
+    /// Lets those follow the pending ones that waited for a gap to be filled. What is pending is not looked at again: a
+    /// sender may have many, and gaps are filled all the time when several connections overtake each other.
+    pub(crate) fn extend(&mut self, s: usize) {
+        if !self.senders[s].can_pay_all() {
+            self.settle(s);
+            return;
+        }
+        while self.senders[s].next_fits(&self.head) {
+            let next = self.senders[s].first + self.senders[s].run;
+            if !self.promote(s, next) {
+                self.park(s);
+                break;
+            }
+            self.senders[s].run += 1;
+        }
+        self.touch(s);
+        self.offer(s);
+    }
+
     /// Drops what waits with a nonce that the account has left behind.
     fn drop_stale(&mut self, s: usize) {
         let sender = &self.senders[s];

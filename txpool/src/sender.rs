@@ -9,7 +9,6 @@ use crate::{
     Account, Code, Head,
     entry::{Entry, State},
 };
-use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, U256};
 use std::collections::VecDeque;
 
@@ -160,6 +159,18 @@ impl Sender {
         self.txs.range(range).map(|entry| entry.tip(base_fee)).min().unwrap_or(u128::MAX)
     }
 
+    /// Whether the one behind those that are pending could be executed after them, if its sender can pay for it.
+    pub(crate) fn next_fits(&self, head: &Head) -> bool {
+        let nonce = self.base() + self.run as u64;
+        let next = self.txs.get(self.first + self.run);
+        next.is_some_and(|entry| entry.nonce == nonce && entry.fits(head))
+    }
+
+    /// Whether the account can pay for all of its transactions here, and so for each.
+    pub(crate) fn can_pay_all(&self) -> bool {
+        self.account.code != Code::Contract && self.spent <= self.account.balance
+    }
+
     /// How many could be executed one after the other, and the index of the first of them.
     pub(crate) fn executable(&self, head: &Head) -> (usize, usize) {
         let base = self.base();
@@ -171,8 +182,7 @@ impl Sender {
         let mut funds = bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost));
         let mut count = 0;
         for (entry, nonce) in self.txs.range(first..).zip(base..) {
-            let fits = entry.fee_cap >= head.base_fee_wei.into() && entry.tx.gas_limit() <= head.gas_limit;
-            if entry.nonce != nonce || !fits || entry.cost > funds {
+            if entry.nonce != nonce || !entry.fits(head) || entry.cost > funds {
                 break;
             }
             funds -= entry.cost;
