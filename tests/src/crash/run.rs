@@ -73,6 +73,8 @@ struct World {
     accepted: BTreeSet<B256>,
     sends: Vec<Outgoing>,
     final_txs: BTreeMap<B256, u64>,
+    /// What the pool held after the restart, and whether it could be executed; readers are told so by the first step.
+    restored: BTreeMap<B256, bool>,
     now: Time,
 }
 
@@ -145,6 +147,7 @@ impl World {
             accepted: BTreeSet::new(),
             sends: vec![],
             final_txs: BTreeMap::new(),
+            restored: BTreeMap::new(),
             now: Time::ZERO,
         })
     }
@@ -192,6 +195,13 @@ impl World {
         };
         let after = picture(&self.driver, self.known());
         let Output { batch, news, answers, sends } = output;
+        let told =
+            news.accepted.iter().map(|(tx, _, pending)| (tx.hash(), *pending)).collect::<BTreeMap<_, _>>();
+        for (hash, pending) in std::mem::take(&mut self.restored) {
+            if told.get(&hash) != Some(&pending) {
+                return Err(format!("{hash} is pending: {pending}, and readers heard {:?}", told.get(&hash)));
+            }
+        }
         match self.store.commit(&batch) {
             Ok(committed) => {
                 self.before = after;
@@ -255,6 +265,12 @@ impl World {
         self.compare(after)?;
         let driver = Driver::start(self.started.clone(), &self.store, self.now, |_| ());
         self.driver = driver.map_err(|why| said(&why))?;
+        let pool = self.driver.pool();
+        let restored = self
+            .known()
+            .into_iter()
+            .filter_map(|hash| Some((hash, pool.get(&hash)?.status == Status::Pending)));
+        self.restored = restored.collect();
         self.sends.clear();
         self.answers.lock().clear();
         self.chain.tell(&mut self.driver, true, self.now);

@@ -147,3 +147,24 @@ fn copies_and_sizes_know_what_is_in_the_log() {
     fs::write(&path, [&bytes[..4608], &now[4608..]].concat()).unwrap();
     assert!(matches!(store::verify(&path), Err(StoreError::Damaged { .. })));
 }
+
+/// Rows that stand near each other are removed in one go; those between them, and those around, are not.
+#[test]
+fn what_is_final_leaves_and_the_rest_stays_in_order() {
+    let of = |wallet: u64, count: u64| (0..count).map(move |nonce| transfer(wallet, nonce));
+    let mut txs =
+        (0..5).flat_map(|nonce| (0..3).map(move |wallet| transfer(wallet, nonce))).collect::<Vec<_>>();
+    txs.extend((3..8).flat_map(|wallet| of(wallet, 5)));
+    let disk = Disk::new();
+    let store = Store::on_disk(&disk, options(), &genesis()).unwrap();
+    let mut writer = Writer::new();
+    store.commit(&batch(&writer.accept(&txs))).unwrap();
+    let sealed = [of(0, 4).collect::<Vec<_>>(), of(7, 5).collect(), of(4, 1).collect()].concat();
+    store.commit(&batch(&writer.seal(&sealed))).unwrap();
+    assert_eq!(accepted(&store), txs, "until it is final it may come back");
+    store.commit(&batch(&[writer.finalize(1)])).unwrap();
+    let left = txs.into_iter().filter(|tx| !sealed.contains(tx)).collect::<Vec<_>>();
+    assert_eq!(accepted(&store), left);
+    assert_eq!(accepted(&reopened(&disk).unwrap()), left);
+    store.check(|_| {}).unwrap();
+}
