@@ -82,11 +82,9 @@ impl Driver {
 
     /// Tells readers the next nonces of those whose transactions moved.
     pub(super) fn gather_nonces(&mut self) {
-        let first = self.output.news.nonces.len();
-        for sender in self.senders.drain() {
-            self.output.news.nonces.push((sender, self.pool.next_nonce(&sender)));
-        }
-        self.output.news.nonces[first..].sort_unstable();
+        let nonces = self.senders.drain().map(|sender| (sender, self.pool.next_nonce(&sender)));
+        self.output.news.nonces = nonces.collect();
+        self.output.news.nonces.sort_unstable();
     }
 
     /// Tells the pool what the newest block, or the release of some, changed.
