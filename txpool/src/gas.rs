@@ -15,7 +15,8 @@ const DATA_TOKEN: u64 = 4;
 const DATA_TOKEN_FLOOR: u64 = 10;
 const ACCESS_ADDRESS: u64 = 2_400;
 const ACCESS_KEY: u64 = 1_900;
-const AUTHORIZATION: u64 = 25_000;
+/// For each authorization (EIP-7702).
+pub(crate) const AUTHORIZATION: u64 = 25_000;
 
 // A transaction at the cap can still carry the longest initcode.
 const _: () =

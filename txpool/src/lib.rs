@@ -19,7 +19,7 @@
 //!   is being built, **bundled** in a sealed one that is not final. Each transaction is in one of them:
 //!   `accepted = final ⊎ bundled ⊎ open ⊎ pending ⊎ queued ⊎ ended with a reason`.
 //! * **Pure.** No clock, no I/O, no lock: time, accounts and the next block's base fee are arguments. Signatures are
-//!   recovered before, by [`recover`], as many at once as there are cores.
+//!   recovered before, by [`recover`] or, many at once and cheaper, by [`recover_all`].
 //! * **Order** ([`Pool::best`]): effective tip, each sender's nonces in order, ties by arrival, suspects last. The pool
 //!   remembers what was handed out, so the builder stops and goes on while inserts happen.
 //! * **Blocks.** What is in a block can neither be replaced nor evicted nor expire, is "already known", and counts for
@@ -109,4 +109,4 @@ pub use gas::{INITCODE_BYTES_MAX, TX_GAS_MAX};
 pub use insert::Inserted;
 pub use order::{Best, Candidate};
 pub use pool::Pool;
-pub use recover::{Rules, recover};
+pub use recover::{Rules, recover, recover_all};

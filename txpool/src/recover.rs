@@ -4,16 +4,12 @@
 //! before anything is allocated or computed for it.
 
 use crate::{Error, gas};
-use alloy_consensus::{
-    Transaction as _, TxEnvelope,
-    crypto::secp256k1,
-    transaction::{Recovered, SignerRecoverable},
-};
+use alloy_consensus::{Transaction as _, TxEnvelope, transaction::Recovered};
 use alloy_eips::{
     eip2718::{Decodable2718, Eip2718Error},
     eip7702::SignedAuthorization,
 };
-use alloy_primitives::{Address, Bytes, U256, uint};
+use alloy_primitives::{Address, B256, Bytes, Signature, U256, uint};
 use types::Transaction;
 
 /// What recovery must know; see [`Config::rules`](crate::Config::rules).
@@ -40,15 +36,51 @@ const TYPES: [u8; 3] = [1, 2, 4];
 /// The bytes are kept, not copied. Whatever is recovered can be given to [`Pool::insert`](crate::Pool::insert), which
 /// makes the checks that need the pool or the state.
 pub fn recover(bytes: Bytes, rules: &Rules) -> Result<Transaction, Error> {
-    check_bytes(&bytes, rules)?;
-    let tx = TxEnvelope::decode_2718_exact(&bytes).map_err(|error| undecodable(&bytes, error))?;
-    if tx.chain_id().is_none() && !rules.allow_unprotected {
-        return Err(Error::Unprotected);
+    let checked = Checked::new(bytes, rules)?;
+    let (signature, hash) = checked.signed();
+    checked.signed_by(ecrecover::signer(&signature, hash))
+}
+
+/// Decodes transactions and recovers who signed them: what [`recover`] says of each, for less than each by itself.
+pub fn recover_all(all: impl IntoIterator<Item = Bytes>, rules: &Rules) -> Vec<Result<Transaction, Error>> {
+    let checked = all.into_iter().map(|bytes| Checked::new(bytes, rules)).collect::<Vec<_>>();
+    let signed = checked.iter().flatten().map(Checked::signed).collect::<Vec<_>>();
+    let mut signers = ecrecover::signers(&signed).into_iter();
+    checked.into_iter().map(|checked| checked?.signed_by(signers.next().flatten())).collect()
+}
+
+/// A transaction of which everything is checked that costs little.
+struct Checked {
+    tx: TxEnvelope,
+    bytes: Bytes,
+}
+
+impl Checked {
+    fn new(bytes: Bytes, rules: &Rules) -> Result<Self, Error> {
+        check_bytes(&bytes, rules)?;
+        let tx = TxEnvelope::decode_2718_exact(&bytes).map_err(|error| undecodable(&bytes, error))?;
+        if tx.chain_id().is_none() && !rules.allow_unprotected {
+            return Err(Error::Unprotected);
+        }
+        check_fields(&tx, rules)?;
+        check_signature(&tx, rules.chain_id)?;
+        Ok(Self { tx, bytes })
     }
-    check_fields(&tx, rules)?;
-    let sender = sender(&tx, rules.chain_id)?;
-    let authorities = authorities(tx.authorization_list().unwrap_or_default());
-    Ok(Transaction::with_authorities(Recovered::new_unchecked(tx, sender), bytes, authorities))
+
+    /// The signature, and what was signed.
+    fn signed(&self) -> (Signature, B256) {
+        (*self.tx.signature(), self.tx.signature_hash())
+    }
+
+    fn signed_by(self, sender: Option<Address>) -> Result<Transaction, Error> {
+        let Self { tx, bytes } = self;
+        let sender = sender.ok_or(Error::SignatureRecovery)?;
+        // With more authorizations than it has gas for it is not going to be accepted, whoever signed them.
+        let list = tx.authorization_list().unwrap_or_default();
+        let paid = gas::AUTHORIZATION.saturating_mul(list.len() as u64) <= tx.gas_limit();
+        let authorities = if paid { authorities(list) } else { vec![] };
+        Ok(Transaction::with_authorities(Recovered::new_unchecked(tx, sender), bytes, authorities))
+    }
 }
 
 /// Type and size, which the bytes show without being decoded.
@@ -83,8 +115,8 @@ pub(crate) fn check_fields(tx: &TxEnvelope, rules: &Rules) -> Result<(), Error> 
     Ok(())
 }
 
-/// Who signed it, if it was signed for this chain.
-fn sender(tx: &TxEnvelope, want: u64) -> Result<Address, Error> {
+/// Whether it was signed for this chain, with values that a signature may have.
+fn check_signature(tx: &TxEnvelope, want: u64) -> Result<(), Error> {
     if let Some(have) = tx.chain_id().filter(|have| *have != want) {
         return Err(Error::ChainId { have, want });
     }
@@ -93,17 +125,19 @@ fn sender(tx: &TxEnvelope, want: u64) -> Result<Address, Error> {
     if r.is_zero() || s.is_zero() || r >= ORDER || high {
         return Err(Error::SignatureValues);
     }
-    tx.recover_signer().map_err(|_| Error::SignatureRecovery)
+    Ok(())
 }
 
 /// Who signed the authorizations, each once. An authorization without a valid signature is allowed and has no effect.
 fn authorities(list: &[SignedAuthorization]) -> Vec<Address> {
+    let signed = list.iter().filter_map(|authorization| {
+        let signature = authorization.signature().ok()?;
+        (signature.s() <= alloy_consensus::crypto::SECP256K1N_HALF)
+            .then(|| (signature, authorization.inner().signature_hash()))
+    });
     let mut authorities = Vec::new();
-    for authorization in list {
-        let authority = authorization.signature().ok().and_then(|signature| {
-            secp256k1::recover_signer(&signature, authorization.inner().signature_hash()).ok()
-        });
-        if let Some(authority) = authority.filter(|authority| !authorities.contains(authority)) {
+    for authority in ecrecover::signers(&signed.collect::<Vec<_>>()).into_iter().flatten() {
+        if !authorities.contains(&authority) {
             authorities.push(authority);
         }
     }

@@ -15,6 +15,7 @@ mod filters;
 mod gate;
 mod logs;
 mod node;
+mod recovering;
 mod reply;
 mod send;
 mod simulate;
@@ -38,6 +39,7 @@ use crate::{
 use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
+use recovering::Recovering;
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 use tokio::sync::watch;
 
@@ -116,6 +118,7 @@ pub struct Api {
     pub(crate) stats: Stats,
     pub(crate) extensions: Vec<Arc<dyn Extension>>,
     gate: Gate,
+    recovering: Arc<Recovering>,
     methods: HashMap<&'static str, Method>,
 }
 
@@ -161,6 +164,10 @@ impl Api {
         let stats = Stats::new(methods.keys().copied().chain(added));
         let hub = Hub::start(&feed, archive.clone(), pool.clone(), &config.limits);
         let gate = Gate::new(&config.limits);
+        let rules = feed.clone();
+        let recovering = Recovering::new(ecrecover::is_parallel(), move |all| {
+            ::txpool::recover_all(all, &rules.snapshot().rules)
+        });
         let filters = Filters::new(&config.limits);
         Arc::new(Self {
             config,
@@ -174,6 +181,7 @@ impl Api {
             stats,
             extensions,
             gate,
+            recovering,
             methods,
         })
     }

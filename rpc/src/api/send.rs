@@ -1,7 +1,9 @@
 //! Transactions come in.
 //!
-//! Decoding and recovering the signature happen here, on the thread that read the request; the driver gets what is left
-//! to do. A batch is recovered by several threads and offered to the driver in one go.
+//! Decoding and recovering the signature happen here, together for all who send at the same time ([`Recovering`]); the
+//! driver gets what is left to do, and a batch in one go.
+//!
+//! [`Recovering`]: super::recovering::Recovering
 
 use super::{Api, Caller, Json, Method};
 use crate::{Error, Params, SubmitError, error, hex::FromHex};
@@ -21,18 +23,19 @@ pub(super) const METHODS: &[(&str, Method)] = &[
 /// The name of the method that a batch may consist of.
 pub(crate) const SEND: &str = "eth_sendRawTransaction";
 
-/// As many of a batch are recovered by one task.
-const RECOVERED_TOGETHER: usize = 16;
-
-fn send<'a>(api: &'a Arc<Api>, params: &'a Params, _: &'a Caller) -> BoxFuture<'a, Result<Json, Error>> {
+fn send<'a>(api: &'a Arc<Api>, params: &'a Params, caller: &'a Caller) -> BoxFuture<'a, Result<Json, Error>> {
     Box::pin(async move {
         params.at_most(1)?;
-        let hash = api.submit(params).await?;
+        let hash = api.submit(caller, params).await?;
         api.reply(&hash)
     })
 }
 
-fn send_sync<'a>(api: &'a Arc<Api>, params: &'a Params, _: &'a Caller) -> BoxFuture<'a, Result<Json, Error>> {
+fn send_sync<'a>(
+    api: &'a Arc<Api>,
+    params: &'a Params,
+    caller: &'a Caller,
+) -> BoxFuture<'a, Result<Json, Error>> {
     Box::pin(async move {
         params.at_most(2)?;
         let limits = &api.config.limits;
@@ -42,7 +45,7 @@ fn send_sync<'a>(api: &'a Arc<Api>, params: &'a Params, _: &'a Caller) -> BoxFut
         };
         let timeout = timeout.min(limits.receipt_timeout_max);
         let mut snapshots = api.feed.watch();
-        let hash = api.submit(params).await?;
+        let hash = api.submit(caller, params).await?;
         let included = async {
             loop {
                 snapshots.borrow_and_update();
@@ -91,9 +94,15 @@ impl From<SubmitError> for Error {
 }
 
 impl Api {
-    fn recover(&self, bytes: Bytes) -> Result<Transaction, Error> {
-        let rules = self.feed.snapshot().rules;
-        txpool::recover(bytes, &rules).map_err(|error| self.refused(error.into()))
+    /// Decodes transactions and recovers who signed them; one answer for each, in order.
+    async fn recover(&self, caller: &Caller, all: Vec<Bytes>) -> Vec<Result<Transaction, Error>> {
+        let count = all.len();
+        match self.recovering.recover(caller.origin.connection, all).await {
+            Some(recovered) => {
+                recovered.into_iter().map(|one| one.map_err(|error| self.refused(error.into()))).collect()
+            }
+            None => vec![Err(Error::internal("signatures cannot be recovered")); count],
+        }
     }
 
     /// Counts a refusal on its way to the client.
@@ -102,52 +111,38 @@ impl Api {
         error.into()
     }
 
-    async fn submit(&self, params: &Params) -> Result<B256, Error> {
-        let tx = self.recover(params.hex(0)?)?;
+    async fn submit(&self, caller: &Caller, params: &Params) -> Result<B256, Error> {
+        let missing = || Error::internal("the driver has no answer");
+        let recovered = self.recover(caller, vec![params.hex(0)?]).await;
+        let tx = recovered.into_iter().next().ok_or_else(missing)??;
         let answers = self.driver.submit(vec![tx]).await;
-        let answer = answers.into_iter().next();
-        let answer = answer.ok_or_else(|| Error::internal("the driver has no answer"))?;
+        let answer = answers.into_iter().next().ok_or_else(missing)?;
         answer.map_err(|error| self.refused(error))
     }
 
     /// Sends many at once; one answer for each, in order.
     pub(crate) async fn send_all(
-        self: &Arc<Self>,
+        &self,
+        caller: &Caller,
         all: Vec<Result<Bytes, Error>>,
     ) -> Vec<Result<Json, Error>> {
         let begun = Instant::now();
-        let mut tasks = Vec::with_capacity(all.len().div_ceil(RECOVERED_TOGETHER));
-        let mut all = all.into_iter();
-        loop {
-            let some = all.by_ref().take(RECOVERED_TOGETHER).collect::<Vec<_>>();
-            if some.is_empty() {
-                break;
-            }
-            let api = self.clone();
-            let recover = move |bytes: Result<Bytes, Error>| api.recover(bytes?);
-            let count = some.len();
-            let work = async move { some.into_iter().map(recover).collect::<Vec<_>>() };
-            tasks.push((count, tokio::spawn(work)));
-        }
-        let mut recovered = Vec::with_capacity(tasks.len() * RECOVERED_TOGETHER);
-        for (count, task) in tasks {
-            match task.await {
-                Ok(some) => recovered.extend(some),
-                Err(error) => recovered.extend(vec![Err(Error::internal(error)); count]),
-            }
-        }
+        let bytes = all.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();
+        let recovered = self.recover(caller, bytes).await;
         let good = recovered.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();
-        let mut answers = match good.is_empty() {
+        let answers = match good.is_empty() {
             true => Vec::new(),
             false => self.driver.submit(good).await,
-        }
-        .into_iter();
-        let answer = |one: Result<Transaction, Error>| {
+        };
+        let (mut recovered, mut answers) = (recovered.into_iter(), answers.into_iter());
+        let missing = || Error::internal("the driver has no answer");
+        let answer = |one: Result<Bytes, Error>| {
             one?;
-            let answer = answers.next().ok_or_else(|| Error::internal("the driver has no answer"))?;
+            recovered.next().ok_or_else(missing)??;
+            let answer = answers.next().ok_or_else(missing)?;
             self.reply(&answer.map_err(|error| self.refused(error))?)
         };
-        let answers = recovered.into_iter().map(answer).collect::<Vec<_>>();
+        let answers = all.into_iter().map(answer).collect::<Vec<_>>();
         let (took, counted) = (begun.elapsed(), self.stats.method(SEND));
         answers.iter().for_each(|answer| counted.note(took, answer.is_err()));
         answers

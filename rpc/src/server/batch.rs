@@ -237,7 +237,7 @@ async fn answer_batch(
         while let Some(next) = calls.next_if(is_send) {
             sends.push(next);
         }
-        answer_sends(api, sends, out).await;
+        answer_sends(api, caller, sends, out).await;
     }
     match out.len() {
         1 => out.clear(),
@@ -245,9 +245,10 @@ async fn answer_batch(
     }
 }
 
-async fn answer_sends(api: &Arc<Api>, calls: Vec<Parsed<'_>>, out: &mut Vec<u8>) {
+async fn answer_sends(api: &Arc<Api>, caller: &Caller, calls: Vec<Parsed<'_>>, out: &mut Vec<u8>) {
     let calls = calls.into_iter().flatten().collect::<Vec<_>>();
-    let results = api.send_all(calls.iter().map(|call| raw_transaction(call.params)).collect()).await;
+    let raw = calls.iter().map(|call| raw_transaction(call.params)).collect();
+    let results = api.send_all(caller, raw).await;
     for (call, result) in calls.iter().zip(results) {
         answer_separated(out, call.id, &result);
     }

@@ -26,6 +26,7 @@ mod websocket;
 
 pub use access::is_operator;
 pub use http::{Body, Routes, discard, nothing_else, text};
+pub(crate) use share::aside;
 
 use crate::api::Api;
 use held::Answers;

@@ -105,7 +105,7 @@ impl Share {
 }
 
 /// Does what takes long if it is about many bytes; others go on meanwhile with what this thread would have done.
-pub(super) fn aside<T>(bytes: usize, act: impl FnOnce() -> T) -> T {
+pub(crate) fn aside<T>(bytes: usize, act: impl FnOnce() -> T) -> T {
     match bytes >= LARGE_BYTES && can_step_aside() {
         true => tokio::task::block_in_place(act),
         false => act(),

@@ -23,6 +23,7 @@ mod raw_transaction;
 mod rpc;
 mod sections;
 mod seeds;
+mod signatures;
 mod txpool_ops;
 mod witness;
 
@@ -67,6 +68,7 @@ targets! {
     queue_ops 64,
     raw_transaction 16,
     rpc 512,
+    signatures 16,
     txpool_ops 64,
     witness 64,
 }

@@ -1,7 +1,8 @@
 //! Sending transactions to a builder and to anvil, the node that most people would otherwise develop against.
 //!
 //! Both run as processes of their own, take the same signed transfers over the same number of connections, and make
-//! blocks of them meanwhile. The validators that the builder sends to are no part of the comparison.
+//! blocks of them. What counts is all they spend until the last transfer is in a block. The validators that the builder
+//! sends to are no part of the comparison.
 
 use super::{
     Ratio,
@@ -20,7 +21,7 @@ use std::{
     io::{BufRead, BufReader},
     path::PathBuf,
     process::{Child, Command, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 pub(super) const RATIOS: &[Ratio] = &[
@@ -30,6 +31,10 @@ pub(super) const RATIOS: &[Ratio] = &[
 
 const CONNECTIONS: usize = 16;
 const SENDERS: usize = 64;
+/// So often it is looked whether all transfers are in blocks: seldom, since to answer costs the server something too,
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// and for so long.
+const BLOCKS_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
     match try_compare(batch, count, pairs) {
@@ -56,24 +61,26 @@ fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> 
         load::bodies(&turns.collect::<Vec<Bytes>>(), batch)
     };
     let (mut ours_nonce, mut theirs_nonce) = (0, 0);
-    let spend = |url: &str, pid: u32, bodies: &[Vec<u8>]| -> Duration {
+    let spend = |url: &str, pid: u32, bodies: &[Vec<u8>], nonce: u64| -> Duration {
         let before = load::cpu_time_of(pid).expect("the server runs");
         let outcome = load::send(url, CONNECTIONS, bodies, None).expect("the server answers");
-        let spent = load::cpu_time_of(pid).expect("the server runs").saturating_sub(before);
         assert_eq!(outcome.errors, 0, "{url}: {:?}", outcome.first_error);
-        spent
+        wait_for_blocks(url, &wallets, nonce).expect("the server makes blocks");
+        load::cpu_time_of(pid).expect("the server runs").saturating_sub(before)
     };
     let each = |total: Duration| total.as_secs_f64() * 1e6 / (count / SENDERS * SENDERS) as f64;
     let (mut ours, mut theirs) = (vec![], vec![]);
     let ratio = median_of_pairs(
         pairs,
         || {
-            let spent = spend(&builder.url, builder.pectin.id(), &signer(&mut ours_nonce));
+            let bodies = signer(&mut ours_nonce);
+            let spent = spend(&builder.url, builder.pectin.id(), &bodies, ours_nonce);
             ours.push(each(spent));
             spent
         },
         || {
-            let spent = spend(&anvil.url, anvil.child.id(), &signer(&mut theirs_nonce));
+            let bodies = signer(&mut theirs_nonce);
+            let spent = spend(&anvil.url, anvil.child.id(), &bodies, theirs_nonce);
             theirs.push(each(spent));
             spent
         },
@@ -83,6 +90,23 @@ fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> 
         println!("{name}: {:.0} µs CPU per transaction, {batch} per request", costs[costs.len() / 2]);
     }
     Ok(ratio)
+}
+
+/// Waits until all transactions of all wallets below this nonce are in blocks.
+fn wait_for_blocks(url: &str, wallets: &[Wallet], nonce: u64) -> Result<(), String> {
+    let mut client = Client::connect(url).map_err(|why| why.to_string())?;
+    let give_up = Instant::now() + BLOCKS_TIMEOUT;
+    for wallet in wallets {
+        while call(&mut client, "eth_getTransactionCount", &json!([wallet.address(), "latest"]))?
+            != json!(format!("{nonce:#x}"))
+        {
+            if Instant::now() > give_up {
+                return Err(format!("after {BLOCKS_TIMEOUT:?} not everything is in a block"));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    Ok(())
 }
 
 /// A running anvil.

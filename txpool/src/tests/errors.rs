@@ -3,6 +3,7 @@
 use super::world::{Draft, GWEI, HEAD, draft, rich, sender, tx};
 use crate::{
     Account, Advice, Code, Config, Error, Head, Pool, Returned, Rules, StateChange, Verdict, recover,
+    recover_all,
 };
 use alloy_consensus::{
     SignableTransaction, Signed, TxEip1559, TxEip2930, TxEip7702, TxEnvelope, TxLegacy,
@@ -125,6 +126,31 @@ fn all_four_types_come_in() {
         let authorities = if kind == 4 { vec![secp256k1_address(B256::repeat_byte(0x43))] } else { vec![] };
         assert_eq!(tx.authorities(), authorities);
         Pool::new(config(), HEAD).insert(tx, rich(0), NOW).unwrap();
+    }
+}
+
+#[test]
+fn many_at_once_are_what_each_is_by_itself() {
+    let signature = Signature::new(U256::from(5), U256::from(1), false);
+    let off_curve = raw(dynamic().into_signed(signature));
+    let good = |nonce| raw(sign(TxEip1559 { nonce, ..dynamic() }));
+    let mut all = (0..20).map(good).collect::<Vec<_>>();
+    all.extend([
+        off_curve,
+        Bytes::new(),
+        Bytes::from_static(&[2, 1]),
+        raw(sign(set_code())),
+        raw(sign(legacy())),
+    ]);
+    all.extend((20..25).map(good));
+    for count in 0..all.len() {
+        let each = all[..count].iter().map(|bytes| recover(bytes.clone(), &rules())).collect::<Vec<_>>();
+        let together = recover_all(all[..count].iter().cloned(), &rules());
+        for (each, together) in each.iter().zip(&together) {
+            let shown = |tx: &Transaction| (tx.hash(), tx.sender(), tx.authorities().to_vec());
+            assert_eq!(each.as_ref().map(shown), together.as_ref().map(shown));
+        }
+        assert_eq!(each.len(), together.len());
     }
 }
 

@@ -1,0 +1,73 @@
+//! Who signed: recovery of secp256k1 signatures, one at a time or many at once.
+//!
+//! Recovery is two thirds of what an accepted transaction costs, and a busy node has many to do at the same time. So
+//! [`signers`] takes as many as there are, and where the machine can (AVX-512 IFMA: Intel's servers since Ice Lake, AMD's since
+//! Zen 4) it works on eight of them with each instruction, for about a quarter of the price. Everywhere else, and for
+//! whatever is left over, it is libsecp256k1, as in [`signer`].
+//!
+//! ```text
+//!   r, s, hash ─scalar─▶ u₁ = −hash/r, u₂ = s/r, in digits ─curve─▶ u₁·G + u₂·R, R = (r, ±√(r³ + 7)) ─▶ keccak ─▶ address
+//!                        (one inverse for all)                     (eight lanes of field arithmetic)
+//! ```
+//!
+//! **Nothing is decided here that libsecp256k1 would decide otherwise.** What is out of the ordinary gets no answer from
+//! the lanes and goes to libsecp256k1: values out of range, an r that belongs to no point, sums in which the formulas have an
+//! exception (see `curve`; a client can arrange for those). So the lanes must be right only where they answer, and
+//! that is arithmetic: each part is tested against other implementations of it, the whole against libsecp256k1 with
+//! random, extreme and contrived signatures, and it is a target for the fuzzer.
+//!
+//! **Nor is it believed unseen.** Before the lanes are first used they recover eight known signatures; if the machine gets
+//! these wrong they are never used. And validators recover with libsecp256k1 alone: two implementations would have to be
+//! wrong in the same way.
+//!
+//! Signatures and hashes are public, so how long it takes may depend on them. **Never use any of this with secrets.**
+
+#[cfg(target_arch = "x86_64")]
+mod curve;
+#[cfg(target_arch = "x86_64")]
+mod field;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
+#[cfg(target_arch = "x86_64")]
+mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod table;
+#[cfg(test)]
+mod tests;
+
+use alloy_consensus::crypto::secp256k1;
+use alloy_primitives::{Address, B256, Signature};
+
+#[cfg(not(target_arch = "x86_64"))]
+mod lanes {
+    use super::{Address, B256, Signature};
+
+    pub(crate) const fn are_there() -> bool {
+        false
+    }
+
+    pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
+        vec![None; signed.len()]
+    }
+}
+
+/// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
+    secp256k1::recover_signer_unchecked(signature, hash).ok()
+}
+
+/// Who signed each of these hashes: what [`signer`] says of each.
+pub fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
+    let known = lanes::signers(signed);
+    known
+        .into_iter()
+        .zip(signed)
+        .map(|(known, (signature, hash))| known.or_else(|| signer(signature, *hash)))
+        .collect()
+}
+
+/// Whether this machine recovers many at once. The first call makes what that needs, in a few milliseconds; so does the
+/// first call of [`signers`].
+pub fn is_parallel() -> bool {
+    lanes::are_there()
+}
