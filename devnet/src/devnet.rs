@@ -169,8 +169,10 @@ impl Devnet {
     /// Stops all validators.
     pub async fn shutdown(&self) {
         let validators = std::mem::take(&mut *self.validators.lock());
-        for validator in validators.into_iter().flatten() {
-            validator.shutdown().await;
+        // Together: each waits until its peers know, for a second if they do not say so.
+        let stopping = validators.into_iter().flatten().map(|validator| tokio::spawn(validator.shutdown()));
+        for stopped in stopping.collect::<Vec<_>>() {
+            drop(stopped.await);
         }
     }
 }

@@ -39,6 +39,11 @@ impl Client {
         Ok(Self { stream: BufReader::with_capacity(64 * 1024, stream), host, head: Vec::new() })
     }
 
+    /// Whom it is connected to, as `host:port`.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Sends JSON and waits for the answer.
     pub fn post(&mut self, body: &[u8]) -> io::Result<Answer> {
         self.request("POST", "/", &[("content-type", "application/json")], body)

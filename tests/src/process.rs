@@ -9,11 +9,13 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// A line that does not come in this time does not come.
 const LINE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Whoever has not ended in this time does not end.
+const END_TIMEOUT: Duration = Duration::from_secs(240);
 
 /// The binary `pectin` beside this program. Cargo builds it with the tests of the crate `node`; if it is not there, it is
 /// built now.
@@ -111,10 +113,19 @@ impl Pectin {
         }
     }
 
-    /// Waits until it has ended, reading to the end.
+    /// Waits until it has ended, reading to the end. If it does not end, that is an error and its end.
     pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.log.extend(self.lines.iter());
-        self.child.wait()
+        let deadline = Instant::now() + END_TIMEOUT;
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.log.push(line),
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.child.kill()?;
+                    return Err(io::Error::other(format!("it does not end: {:#?}", self.log)));
+                }
+            }
+        }
     }
 
     /// Asks it to stop.

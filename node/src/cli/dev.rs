@@ -5,12 +5,13 @@ use super::{
     chain_spec::{Chain, ChainArgs},
     file,
     setup::{self, Setup},
+    stop,
 };
 use crate::{
     accounts,
     banner::{Banner, Token},
     data,
-    runtime::{DevMethods, Faucet},
+    runtime::{DevMethods, Faucet, Node},
     wallet::Wallet,
 };
 use clap::Args;
@@ -52,10 +53,23 @@ pub(super) fn run(mut args: DevArgs) -> Result<(), Failure> {
     let secret = Ed25519Secret::trivial(BUILDER);
     let gas_limit = args.options.gas_limit.unwrap_or(service::config::GAS_LIMIT);
     let chain = args.chain.chain(args.genesis.as_deref(), gas_limit, &secret)?;
-    setup::runtime()?.block_on(start(args, chain, secret, begun))
+    stop::run(async move |mut stop| {
+        let Some((devnet, node)) = stop.unless(Box::pin(start(args, chain, secret, begun))).await? else {
+            return Ok(());
+        };
+        let result = setup::run_until_stopped(node, &mut stop).await;
+        devnet.shutdown().await;
+        result
+    })
 }
 
-async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instant) -> Result<(), Failure> {
+/// Starts validators and a builder, and says how to use them.
+async fn start(
+    args: DevArgs,
+    chain: Chain,
+    secret: Ed25519Secret,
+    begun: Instant,
+) -> Result<(Arc<Devnet>, Node), Failure> {
     let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options, .. } =
         args;
     let Chain { params, config, genesis, .. } = chain;
@@ -112,7 +126,5 @@ async fn start(args: DevArgs, chain: Chain, secret: Ed25519Secret, begun: Instan
     }
     print!("{banner}");
     println!("ready in {:.1} s\n", begun.elapsed().as_secs_f64());
-    let result = setup::run_until_stopped(node).await;
-    devnet.shutdown().await;
-    result
+    Ok((devnet, node))
 }

@@ -22,6 +22,7 @@ mod queue;
 mod send;
 mod setup;
 mod show;
+mod stop;
 mod tx;
 mod validator;
 

@@ -4,6 +4,7 @@ use super::{
     Failure, Options, check,
     file::{self, Network},
     setup::{self, Setup},
+    stop,
 };
 use clap::Args;
 use std::{path::PathBuf, time::Instant};
@@ -33,9 +34,9 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     let secret = setup::read_key(&needed(network.builder_key, "builder-key")?)?;
     let genesis = check::first_block(&spec, network.genesis.as_deref())?;
     let setup = Setup::new(spec, genesis, secret, network.slot_ms.unwrap_or(setup::SLOT_MS), options);
-    setup::runtime()?.block_on(async {
-        let node = Box::pin(setup.start()).await?;
+    stop::run(async move |mut stop| {
+        let Some(node) = stop.unless(Box::pin(setup.start())).await? else { return Ok(()) };
         tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());
-        setup::run_until_stopped(node).await
+        setup::run_until_stopped(node, &mut stop).await
     })
 }

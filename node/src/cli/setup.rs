@@ -1,6 +1,6 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed};
+use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed, stop::Stop};
 use crate::{
     cli::VERSION,
     data,
@@ -375,10 +375,10 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 /// Waits for the signal to stop, or for the node to end by itself; then stops it and says what is left.
-pub(super) async fn run_until_stopped(mut node: Node) -> Result<(), Failure> {
+pub(super) async fn run_until_stopped(mut node: Node, stop: &mut Stop) -> Result<(), Failure> {
     let ended = tokio::select! {
         ended = node.ended() => Some(ended),
-        () = stop_signal() => None,
+        () = stop.asked() => None,
     };
     let left = node.shutdown().await;
     match ended {
@@ -399,21 +399,4 @@ pub(super) async fn run_until_stopped(mut node: Node) -> Result<(), Failure> {
             "the journal could not be finished in time; nothing that was acknowledged is lost",
         )),
     }
-}
-
-/// Waits until the process is asked to stop.
-pub(super) async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let terminated = signal(SignalKind::terminate());
-        if let Ok(mut terminated) = terminated {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminated.recv() => {}
-            }
-            return;
-        }
-    }
-    drop(tokio::signal::ctrl_c().await);
 }

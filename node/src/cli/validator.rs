@@ -1,6 +1,6 @@
 //! `pectin validator`: one validator of a development network, in a process of its own.
 
-use super::{Failure, LogFormat, file, setup};
+use super::{Failure, LogFormat, file, stop};
 use crate::logging;
 use clap::Args;
 use devnet::validator::Options;
@@ -53,6 +53,7 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
         slot_ms: args.slot_ms,
         finality_lag: args.finality_lag,
     };
-    let ended = setup::runtime()?.block_on(devnet::validator::run(options, setup::stop_signal()));
-    ended.map_err(Failure::from)
+    stop::run(async move |mut stop| {
+        devnet::validator::run(options, stop.asked()).await.map_err(Failure::from)
+    })
 }

@@ -9,7 +9,7 @@ use tests::{
 };
 
 /// Starts a network with quick slots; gives its RPC.
-fn dev(arguments: &[&str]) -> (Pectin, Client) {
+pub(super) fn dev(arguments: &[&str]) -> (Pectin, Client) {
     let common = ["dev", "--http-port", "0", "--slot-ms", "400", "--genesis"];
     let genesis = genesis();
     let all = common.into_iter().chain([genesis.path().to_str().unwrap()]).chain(arguments.iter().copied());

@@ -2,3 +2,4 @@
 
 mod dev;
 mod refusals;
+mod stop;
