@@ -1,4 +1,4 @@
-//! Points of the curve, eight at a time, and what a signature's point becomes.
+//! Points of the curve, as many at a time as there are lanes, and what a signature's point becomes.
 //!
 //! Points are Jacobian: `(x, y, z)` stands for `(x / z², y / z³)`. The formulas have exceptions, such as adding a point to
 //! itself; whoever picks the numbers can reach them. In each of them z becomes zero, and then stays zero through all
@@ -6,7 +6,7 @@
 //! others.
 
 use crate::{
-    field::{Field, LANES, Lanes, Words},
+    field::{Lanes, Words},
     scalar::{Digit, Factors, HALF_DIGITS, HALF_WIDTH, WHOLE_DIGITS},
     table::{Entry, GENERATOR},
 };
@@ -20,38 +20,39 @@ const BETA: [u64; 4] =
 const MULTIPLES: usize = 1 << (HALF_WIDTH - 1);
 
 #[derive(Clone, Copy)]
-struct Affine {
-    x: Field,
-    y: Field,
+struct Affine<F> {
+    x: F,
+    y: F,
 }
 
 #[derive(Clone, Copy)]
-struct Jacobian {
-    x: Field,
-    y: Field,
-    z: Field,
+struct Jacobian<F> {
+    x: F,
+    y: F,
+    z: F,
 }
 
-/// What eight signatures are recovered from.
-pub(crate) struct Task<'a> {
-    /// The words of x of each signature's point, the lowest first.
-    pub(crate) x: [Words; 4],
+/// What a lane each of signatures is recovered from.
+pub(crate) struct Task<'a, const N: usize> {
+    /// x of each signature's point.
+    pub(crate) x: Words<N>,
     /// The lanes in which y is odd.
     pub(crate) odd: u8,
-    pub(crate) factors: [&'a Factors; LANES],
+    pub(crate) factors: [&'a Factors; N],
 }
 
-/// The points of eight signers, before they are divided by their z.
+/// The points of the signers, before they are divided by their z.
 #[derive(Clone, Copy)]
-pub(crate) struct Found {
-    point: Jacobian,
+pub(crate) struct Found<F> {
+    point: Jacobian<F>,
     /// The lanes that have an answer.
     pub(crate) valid: u8,
 }
 
-impl Lanes {
+/// Points in lanes.
+trait Points<const N: usize>: Lanes<N> {
     #[inline(always)]
-    fn double(self, p: &Jacobian) -> Jacobian {
+    fn double(self, p: &Jacobian<Self::Field>) -> Jacobian<Self::Field> {
         let slope = self.thrice(&self.square(&p.x));
         let y2 = self.square(&p.y);
         let xy2 = self.mul(&p.x, &y2);
@@ -64,7 +65,11 @@ impl Lanes {
 
     /// The sum, and what z was multiplied by.
     #[inline(always)]
-    fn add_affine(self, p: &Jacobian, q: &Affine) -> (Jacobian, Field) {
+    fn add_affine(
+        self,
+        p: &Jacobian<Self::Field>,
+        q: &Affine<Self::Field>,
+    ) -> (Jacobian<Self::Field>, Self::Field) {
         let z2 = self.square(&p.z);
         let run = self.sub(&self.mul(&q.x, &z2), &p.x);
         let rise = self.sub(&self.mul(&q.y, &self.mul(&p.z, &z2)), &p.y);
@@ -72,7 +77,7 @@ impl Lanes {
     }
 
     #[inline(always)]
-    fn add_jacobian(self, p: &Jacobian, q: &Jacobian) -> Jacobian {
+    fn add_jacobian(self, p: &Jacobian<Self::Field>, q: &Jacobian<Self::Field>) -> Jacobian<Self::Field> {
         let (p_z2, q_z2) = (self.square(&p.z), self.square(&q.z));
         let (p_x, q_x) = (self.mul(&p.x, &q_z2), self.mul(&q.x, &p_z2));
         let p_y = self.mul(&p.y, &self.mul(&q.z, &q_z2));
@@ -83,7 +88,14 @@ impl Lanes {
 
     /// The third point on a line, mirrored.
     #[inline(always)]
-    fn chord(self, x: &Field, y: &Field, run: &Field, rise: &Field, z: &Field) -> Jacobian {
+    fn chord(
+        self,
+        x: &Self::Field,
+        y: &Self::Field,
+        run: &Self::Field,
+        rise: &Self::Field,
+        z: &Self::Field,
+    ) -> Jacobian<Self::Field> {
         let run2 = self.square(run);
         let run3 = self.mul(run, &run2);
         let middle = self.mul(x, &run2);
@@ -95,7 +107,7 @@ impl Lanes {
 
     /// The points with these x, and the lanes that have one.
     #[inline(always)]
-    fn lift(self, x: &Field, odd: u8) -> (Affine, u8) {
+    fn lift(self, x: &Self::Field, odd: u8) -> (Affine<Self::Field>, u8) {
         let y2 = self.add_small(&self.mul(x, &self.square(x)), 7);
         let y = self.canonical(&self.root(&y2));
         let valid = self.same(&self.square(&y), &y2);
@@ -108,7 +120,7 @@ impl Lanes {
     /// Twice the point has a z, and on the curve that is stretched by it is affine; there it is added again and again. Each
     /// sum's z is the one before times a factor, so going back through the factors gives all of them the last one's.
     #[inline(always)]
-    fn odd_multiples(self, p: &Affine) -> ([Affine; MULTIPLES], Field) {
+    fn odd_multiples(self, p: &Affine<Self::Field>) -> ([Affine<Self::Field>; MULTIPLES], Self::Field) {
         let one = self.same_in_all([1, 0, 0, 0]);
         let twice = self.double(&Jacobian { x: p.x, y: p.y, z: one });
         let stretched = self.stretch(p, &twice.z);
@@ -129,14 +141,14 @@ impl Lanes {
     }
 
     #[inline(always)]
-    fn stretch(self, p: &Affine, by: &Field) -> Affine {
+    fn stretch(self, p: &Affine<Self::Field>, by: &Self::Field) -> Affine<Self::Field> {
         let by2 = self.square(by);
         Affine { x: self.mul(&p.x, &by2), y: self.mul(&p.y, &self.mul(by, &by2)) }
     }
 
     /// Each lane's own multiple.
     #[inline(always)]
-    fn pick(self, all: &[Affine; MULTIPLES], chosen: &Chosen) -> Affine {
+    fn pick(self, all: &[Affine<Self::Field>; MULTIPLES], chosen: &Chosen) -> Affine<Self::Field> {
         let [low, middle, high] = chosen.bits;
         let mut pairs = [all[0]; MULTIPLES / 2];
         for at in 0..MULTIPLES / 2 {
@@ -148,15 +160,15 @@ impl Lanes {
     }
 
     #[inline(always)]
-    fn either(self, lanes: u8, a: &Affine, b: &Affine) -> Affine {
+    fn either(self, lanes: u8, a: &Affine<Self::Field>, b: &Affine<Self::Field>) -> Affine<Self::Field> {
         Affine { x: self.select(lanes, &a.x, &b.x), y: self.select(lanes, &a.y, &b.y) }
     }
 
     /// The generator's multiples for a digit.
     #[inline(always)]
-    fn generated(self, at: usize, factors: &[&Factors; LANES]) -> Affine {
+    fn generated(self, at: usize, factors: &[&Factors; N]) -> Affine<Self::Field> {
         let row = &GENERATOR[at];
-        let mut words = [[0; LANES]; 8];
+        let mut words = [[0; N]; 8];
         let mut minus = 0;
         for (lane, factors) in factors.iter().enumerate() {
             let digit = factors.base[at];
@@ -173,7 +185,7 @@ impl Lanes {
 
     /// The points of the signers.
     #[inline(always)]
-    fn recovered(self, task: &Task<'_>) -> Found {
+    fn recovered(self, task: &Task<'_, N>) -> Found<Self::Field> {
         let (point, valid) = self.lift(&self.of_words(task.x), task.odd);
         let (multiples, z) = self.odd_multiples(&point);
         let beta = self.same_in_all(BETA);
@@ -210,7 +222,7 @@ impl Lanes {
 
     /// The words of x and y of all points, the lowest first, at the price of one inverse.
     #[inline(always)]
-    fn divided(self, found: &[Found]) -> Vec<[[Words; 4]; 2]> {
+    fn divided(self, found: &[Found<Self::Field>]) -> Vec<[Words<N>; 2]> {
         let mut product = self.same_in_all([1, 0, 0, 0]);
         let mut before = Vec::with_capacity(found.len());
         for Found { point, .. } in found {
@@ -218,7 +230,7 @@ impl Lanes {
             product = self.mul(&product, &point.z);
         }
         let mut inverse = self.inverse(&product);
-        let mut words = vec![[[[0; LANES]; 4]; 2]; found.len()];
+        let mut words = vec![[[[0; N]; 4]; 2]; found.len()];
         for at in (0..found.len()).rev() {
             let point = &found[at].point;
             let z = self.mul(&before[at], &inverse);
@@ -230,24 +242,25 @@ impl Lanes {
     }
 }
 
-/// To find the points of eight signers. The instructions are known to be there only inside of [`Lanes::vectorize`], and what
-/// is called there must be inlined into it to use them.
-pub(crate) struct Recover<'a>(pub(crate) Lanes, pub(crate) &'a Task<'a>);
+impl<L: Lanes<N>, const N: usize> Points<N> for L {}
 
-impl NullaryFnOnce for Recover<'_> {
-    type Output = Found;
+/// To find the points of signers.
+pub(crate) struct Recover<'a, L, const N: usize>(pub(crate) L, pub(crate) &'a Task<'a, N>);
+
+impl<L: Lanes<N>, const N: usize> NullaryFnOnce for Recover<'_, L, N> {
+    type Output = Found<L::Field>;
 
     #[inline(always)]
-    fn call(self) -> Found {
+    fn call(self) -> Self::Output {
         self.0.recovered(self.1)
     }
 }
 
 /// To divide points by their z.
-pub(crate) struct Divide<'a>(pub(crate) Lanes, pub(crate) &'a [Found]);
+pub(crate) struct Divide<'a, L: Lanes<N>, const N: usize>(pub(crate) L, pub(crate) &'a [Found<L::Field>]);
 
-impl NullaryFnOnce for Divide<'_> {
-    type Output = Vec<[[Words; 4]; 2]>;
+impl<L: Lanes<N>, const N: usize> NullaryFnOnce for Divide<'_, L, N> {
+    type Output = Vec<[Words<N>; 2]>;
 
     #[inline(always)]
     fn call(self) -> Self::Output {
@@ -263,7 +276,7 @@ struct Chosen {
 
 impl Chosen {
     #[inline(always)]
-    fn new(factors: &[&Factors; LANES], digit: impl Fn(&Factors) -> Digit) -> Self {
+    fn new<const N: usize>(factors: &[&Factors; N], digit: impl Fn(&Factors) -> Digit) -> Self {
         let mut chosen = Self { bits: [0; 3], minus: 0 };
         for (lane, factors) in factors.iter().enumerate() {
             let digit = digit(factors);

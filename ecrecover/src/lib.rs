@@ -1,13 +1,14 @@
 //! Who signed: recovery of secp256k1 signatures, one at a time or many at once.
 //!
 //! Recovery is two thirds of what an accepted transaction costs, and a busy node has many to do at the same time. So
-//! [`signers`] takes as many as there are, and where the machine can (AVX-512 IFMA: Intel's servers since Ice Lake, AMD's since
-//! Zen 4) it works on eight of them with each instruction, for about a quarter of the price. Everywhere else, and for
-//! whatever is left over, it is libsecp256k1, as in [`signer`].
+//! [`signers`] takes as many as there are, and where the machine can it works on several of them with each instruction:
+//! on eight with AVX-512 IFMA (Intel's servers since Ice Lake, AMD's since Zen 4), for about a quarter of the price, or on
+//! four with AVX2 (nearly all others), for somewhat more than half of it. Everywhere else, and for whatever is left over, it is
+//! libsecp256k1, as in [`signer`].
 //!
 //! ```text
 //!   r, s, hash ─scalar─▶ u₁ = −hash/r, u₂ = s/r, in digits ─curve─▶ u₁·G + u₂·R, R = (r, ±√(r³ + 7)) ─▶ keccak ─▶ address
-//!                        (one inverse for all)                     (eight lanes of field arithmetic)
+//!                        (one inverse for all)                     (lanes of field arithmetic)
 //! ```
 //!
 //! **Nothing is decided here that libsecp256k1 would decide otherwise.** What is out of the ordinary gets no answer from
@@ -16,7 +17,7 @@
 //! that is arithmetic: each part is tested against other implementations of it, the whole against libsecp256k1 with
 //! random, extreme and contrived signatures, and it is a target for the fuzzer.
 //!
-//! **Nor is it believed unseen.** Before the lanes are first used they recover eight known signatures; if the machine gets
+//! **Nor is it believed unseen.** Before lanes are first used they recover known signatures; if the machine gets
 //! these wrong they are never used. And validators recover with libsecp256k1 alone: two implementations would have to be
 //! wrong in the same way.
 //!
@@ -42,8 +43,8 @@ use alloy_primitives::{Address, B256, Signature};
 mod lanes {
     use super::{Address, B256, Signature};
 
-    pub(crate) const fn are_there() -> bool {
-        false
+    pub(crate) const fn count() -> usize {
+        1
     }
 
     pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
@@ -66,8 +67,8 @@ pub fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
         .collect()
 }
 
-/// Whether this machine recovers many at once. The first call makes what that needs, in a few milliseconds; so does the
-/// first call of [`signers`].
-pub fn is_parallel() -> bool {
-    lanes::are_there()
+/// How many this machine recovers at once. The first call makes what that needs, in a few milliseconds; so does the first
+/// call of [`signers`].
+pub fn at_once() -> usize {
+    lanes::count()
 }

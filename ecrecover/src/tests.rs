@@ -48,26 +48,66 @@ fn one_by_one(signed: &[Signed]) -> Vec<Option<Address>> {
     signed.iter().map(|(signature, hash)| signer(signature, *hash)).collect()
 }
 
+/// How many lanes, and what they say.
+type Said = (usize, Vec<Option<Address>>);
+
+/// What each kind of lanes that this machine has says of them, the widest and others.
+#[cfg(target_arch = "x86_64")]
+fn in_lanes(signed: &[Signed]) -> Vec<Said> {
+    use crate::{
+        field::{Avx2, Ifma, Lanes},
+        lanes::recover,
+    };
+    fn said<L: Lanes<N>, const N: usize>(signed: &[Signed]) -> Option<Said> {
+        Some((N, recover(L::detect()?, signed)))
+    }
+    [said::<Ifma, 8>(signed), said::<Avx2, 4>(signed)].into_iter().flatten().collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn in_lanes(_: &[Signed]) -> Vec<Said> {
+    vec![]
+}
+
+/// Everybody says this, or nothing.
+fn agree(signed: &[Signed], expected: &[Option<Address>]) {
+    assert_eq!(signers(signed), expected);
+    assert_eq!(one_by_one(signed), expected);
+    for (lanes, said) in in_lanes(signed) {
+        assert_eq!(said.len(), expected.len());
+        for (at, (said, expected)) in said.iter().zip(expected).enumerate() {
+            assert!(said.is_none() || said == expected, "{at} of {}, in {lanes} lanes", signed.len());
+        }
+    }
+}
+
 /// Compares, wherever in a group a signature stands.
 fn check(signed: &[Signed]) {
-    assert_eq!(signers(signed), one_by_one(signed));
-    for shift in 1..8_u64 {
+    for shift in 0..8_u64 {
         let mut shifted = (0..shift).map(honest).collect::<Vec<_>>();
         shifted.extend_from_slice(signed);
-        assert_eq!(signers(&shifted), one_by_one(&shifted), "shifted by {shift}");
+        agree(&shifted, &one_by_one(&shifted));
     }
 }
 
 #[test]
 fn any_number_of_signatures_is_recovered() {
-    if !crate::is_parallel() {
+    if crate::at_once() == 1 {
         println!("skipped: this machine recovers one at a time");
     }
     let all = (0..40).map(honest).collect::<Vec<_>>();
     for count in 0..all.len() {
-        let signers = signers(&all[..count]);
-        assert!(signers.iter().all(Option::is_some));
-        assert_eq!(signers, one_by_one(&all[..count]));
+        let some = &all[..count];
+        let expected = one_by_one(some);
+        assert!(expected.iter().all(Option::is_some));
+        agree(some, &expected);
+        for (lanes, said) in in_lanes(some) {
+            let full = count - count % lanes;
+            assert!(
+                said[..full].iter().all(Option::is_some),
+                "{count} in {lanes} lanes: nothing is out of the ordinary"
+            );
+        }
     }
 }
 
@@ -117,8 +157,7 @@ fn sums_that_the_formulas_cannot_add_are_found() {
     let expected = expected.collect::<Vec<_>>();
     assert!(expected.iter().any(Option::is_none), "some sums are no point");
     for (part, expected) in signed.chunks(64).zip(expected.chunks(64)) {
-        assert_eq!(signers(part), expected);
-        assert_eq!(one_by_one(part), expected);
+        agree(part, expected);
     }
 }
 
@@ -133,7 +172,7 @@ proptest! {
             (Signature::new(number(*r), number(*s), *odd), B256::from(*hash))
         });
         let signed = signed.collect::<Vec<_>>();
-        prop_assert_eq!(signers(&signed), one_by_one(&signed));
+        agree(&signed, &one_by_one(&signed));
         // And with numbers that make valid ones.
         let made = values.iter().map(|(nonce, base, factor, _)| {
             (scalar(number(*nonce)), scalar(number(*base)), scalar(number(*factor)))
@@ -141,6 +180,6 @@ proptest! {
         let made = made.collect::<Vec<_>>();
         let signed = made.iter().map(|(nonce, base, factor)| contrived(*nonce, *base, *factor));
         let expected = made.iter().map(|(nonce, base, factor)| expected(*nonce, *base, *factor));
-        prop_assert_eq!(signers(&signed.collect::<Vec<_>>()), expected.collect::<Vec<_>>());
+        agree(&signed.collect::<Vec<_>>(), &expected.collect::<Vec<_>>());
     }
 }

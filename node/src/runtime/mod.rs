@@ -188,8 +188,7 @@ impl Node {
         let Config { driver: started, http, p2p, .. } = &config;
         let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
         // Now, and not when the first transaction comes: it takes some milliseconds.
-        let recovery = if ecrecover::is_parallel() { "many at once" } else { "one at a time" };
-        tracing::info!("signatures are recovered {recovery}");
+        tracing::info!("signatures are recovered {} at a time", ecrecover::at_once());
         let params = started.bundler.params;
         let clock = WallClock::default();
         let (slots, evm) = (started.clock, started.bundler.config);

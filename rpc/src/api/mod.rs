@@ -165,7 +165,7 @@ impl Api {
         let hub = Hub::start(&feed, archive.clone(), pool.clone(), &config.limits);
         let gate = Gate::new(&config.limits);
         let rules = feed.clone();
-        let recovering = Recovering::new(ecrecover::is_parallel(), move |all| {
+        let recovering = Recovering::new(ecrecover::at_once() > 1, move |all| {
             ::txpool::recover_all(all, &rules.snapshot().rules)
         });
         let filters = Filters::new(&config.limits);

@@ -1,6 +1,6 @@
 //! Signatures of many clients, recovered together.
 //!
-//! Eight signatures at once cost little more than two (see the crate `ecrecover`), and a busy node has as many: those of a
+//! Several signatures at once cost little more than two (see the crate `ecrecover`), and a busy node has as many: those of a
 //! batch, and those of clients who send one transaction each at the same time. Whoever comes first steps back behind what is
 //! ready now, so that others whose requests have arrived are read, and takes all of them along. Whoever comes meanwhile
 //! waits, and all who wait are served together, a few at a time, connection by connection. So the more there is to do, the
@@ -23,8 +23,8 @@ use std::{
 use tokio::{runtime::Handle, sync::oneshot};
 use types::Transaction;
 
-/// So much is recovered before others have their turn: as many small transactions, which take about as long as four do one
-/// by one.
+/// So much is recovered before others have their turn: as many small transactions, which take as long as four do one by one, or
+/// nine, as the machine is.
 const TOGETHER: usize = 16;
 /// With so much waiting it is worth while that one more recovers.
 const FULL: usize = 8;
