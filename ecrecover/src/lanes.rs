@@ -10,39 +10,44 @@ use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Signature, keccak256};
 use std::sync::LazyLock;
 
-/// A way to recover signatures in lanes.
-struct Way {
-    lanes: usize,
-    recover: Box<dyn Fn(&[(Signature, B256)]) -> Vec<Option<Address>> + Send + Sync>,
+/// Lanes that do what they should.
+enum Trusted {
+    Eight(Ifma),
+    Four(Avx2),
 }
 
-/// The widest that the machine has and that does what it should.
-static TRUSTED: LazyLock<Option<Way>> = LazyLock::new(|| trusted::<Ifma, 8>().or_else(trusted::<Avx2, 4>));
+/// The widest that the machine has.
+static TRUSTED: LazyLock<Option<Trusted>> =
+    LazyLock::new(|| checked().map(Trusted::Eight).or_else(|| checked().map(Trusted::Four)));
 
 /// How many lanes there are to use.
 pub(crate) fn count() -> usize {
-    TRUSTED.as_ref().map_or(1, |way| way.lanes)
+    match *TRUSTED {
+        Some(Trusted::Eight(_)) => 8,
+        Some(Trusted::Four(_)) => 4,
+        None => 1,
+    }
 }
 
 /// Who signed each; nobody where somebody else must look.
 pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
-    match &*TRUSTED {
-        Some(way) => (way.recover)(signed),
+    match *TRUSTED {
+        Some(Trusted::Eight(lanes)) => recover(lanes, signed),
+        Some(Trusted::Four(lanes)) => recover(lanes, signed),
         None => vec![None; signed.len()],
     }
 }
 
 /// These lanes, if the machine has them and they recover signatures whose signers are known.
-fn trusted<L: Lanes<N> + Send + Sync + 'static, const N: usize>() -> Option<Way> {
+fn checked<L: Lanes<N>, const N: usize>() -> Option<L> {
     let lanes = L::detect()?;
     let signed = (1..=N as u8).map(|number| {
         let (key, hash) = (B256::with_last_byte(number), keccak256([number]));
         secp256k1::sign_message(key, hash).map(|signature| (signature, hash))
     });
     let signed = signed.collect::<Result<Vec<_>, _>>().ok()?;
-    let known = signed.iter().map(|(signature, hash)| signer(signature, *hash)).collect::<Vec<_>>();
-    (recover(lanes, &signed) == known)
-        .then(|| Way { lanes: N, recover: Box::new(move |signed| recover(lanes, signed)) })
+    let known = signed.iter().map(|(signature, hash)| signer(signature, *hash));
+    (recover(lanes, &signed) == known.collect::<Vec<_>>()).then_some(lanes)
 }
 
 /// Who signed each; nobody where somebody else must look, and where a group is so small that one by one is quicker.

@@ -124,7 +124,7 @@ fn check_powers<L: Form<N>, const N: usize>(lanes: L, limbs: &[[u64; N]]) {
     check(lanes, &lanes.mul(&lanes.inverse(&x), &x), ones);
     let square = lanes.square(&x);
     let all = lanes.same(&x, &x);
-    assert_eq!(u32::from(all.count_ones()), N as u32);
+    assert_eq!(all.count_ones(), N as u32);
     assert_eq!(lanes.same(&lanes.square(&lanes.root(&square)), &square), all);
 }
 
