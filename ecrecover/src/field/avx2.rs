@@ -88,6 +88,11 @@ impl Avx2 {
     }
 
     #[inline(always)]
+    fn less(self, a: __m256i, b: __m256i) -> __m256i {
+        self.whole._mm256_sub_epi64(a, b)
+    }
+
+    #[inline(always)]
     fn and(self, a: __m256i, b: __m256i) -> __m256i {
         self.whole._mm256_and_si256(a, b)
     }
@@ -279,62 +284,14 @@ impl Lanes<4> for Avx2 {
         self.vectorize(Square(self, a))
     }
 
-    #[inline(always)]
-    fn combine<const PLUS: u64, const MINUS: u64>(self, a: &Field, b: &Field) -> Field {
-        const { assert!(PLUS <= 8 && MINUS <= 8 && PLUS.is_power_of_two() && MINUS.is_power_of_two()) };
-        let mut limbs = a.0;
-        for at in 0..LIMBS {
-            // A multiple of the prime, each limb of which is above what is taken away.
-            let offset = self.all(2 * MINUS * PRIME[at]);
-            let plus = self.shifted::<PLUS>(a.0[at]);
-            let minus = self.shifted::<MINUS>(b.0[at]);
-            limbs[at] = self.whole._mm256_sub_epi64(self.add(plus, offset), minus);
-        }
-        self.settled(limbs)
-    }
-
-    #[inline(always)]
-    fn sub_sub_twice(self, a: &Field, b: &Field, c: &Field) -> Field {
-        let mut limbs = a.0;
-        for at in 0..LIMBS {
-            let offset = self.all(8 * PRIME[at]);
-            let minus = self.add(b.0[at], self.left::<1>(c.0[at]));
-            limbs[at] = self.whole._mm256_sub_epi64(self.add(a.0[at], offset), minus);
-        }
-        self.settled(limbs)
-    }
-
-    #[inline(always)]
-    fn twice(self, a: &Field) -> Field {
-        let mut limbs = a.0;
-        for limb in &mut limbs {
-            *limb = self.left::<1>(*limb);
-        }
-        self.settled(limbs)
-    }
-
-    #[inline(always)]
-    fn thrice(self, a: &Field) -> Field {
-        let mut limbs = a.0;
-        for limb in &mut limbs {
-            *limb = self.add(*limb, self.left::<1>(*limb));
-        }
-        self.settled(limbs)
-    }
-
-    #[inline(always)]
-    fn add_small(self, a: &Field, number: u64) -> Field {
-        let mut limbs = a.0;
-        limbs[0] = self.add(limbs[0], self.all(number));
-        self.settled(limbs)
-    }
+    limb_by_limb!();
 
     #[inline(always)]
     fn negate_in(self, lanes: u8, a: &Field) -> Field {
         let mask = self.mask(lanes);
         let mut limbs = a.0;
         for (limb, prime) in limbs.iter_mut().zip(PRIME) {
-            let negative = self.whole._mm256_sub_epi64(self.all(2 * prime), *limb);
+            let negative = self.less(self.all(2 * prime), *limb);
             *limb = self.whole._mm256_blendv_epi8(*limb, negative, mask);
         }
         self.settled(limbs)

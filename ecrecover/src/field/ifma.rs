@@ -39,6 +39,11 @@ impl Ifma {
     }
 
     #[inline(always)]
+    fn less(self, a: __m512i, b: __m512i) -> __m512i {
+        self.wide._mm512_sub_epi64(a, b)
+    }
+
+    #[inline(always)]
     fn and(self, a: __m512i, b: __m512i) -> __m512i {
         self.wide._mm512_and_si512(a, b)
     }
@@ -50,7 +55,7 @@ impl Ifma {
 
     /// Passes on all carries. The limbs may have any values below 2⁶³.
     #[inline(always)]
-    fn carried(self, limbs: [__m512i; 5]) -> Field {
+    fn settled(self, limbs: [__m512i; 5]) -> Field {
         let [l0, l1, l2, l3, l4] = limbs;
         let (wide, limb) = (self.wide, self.all(LIMB));
         let above = wide._mm512_srli_epi64::<48>(l4);
@@ -84,7 +89,7 @@ impl Ifma {
         let above = multiply._mm512_madd52hi_epu64(zero, fold, columns[9]);
         limbs[0] = multiply._mm512_madd52lo_epu64(limbs[0], fold, above);
         limbs[1] = multiply._mm512_madd52hi_epu64(limbs[1], fold, above);
-        self.carried(limbs)
+        self.settled(limbs)
     }
 
     /// The high half of a product belongs to the next column.
@@ -99,7 +104,7 @@ impl Ifma {
     }
 
     #[inline(always)]
-    fn times<const FACTOR: u64>(self, limb: __m512i) -> __m512i {
+    fn shifted<const FACTOR: u64>(self, limb: __m512i) -> __m512i {
         match FACTOR {
             2 => self.wide._mm512_slli_epi64::<1>(limb),
             4 => self.wide._mm512_slli_epi64::<2>(limb),
@@ -158,55 +163,7 @@ impl Lanes<8> for Ifma {
         self.reduced(self.columns(low, high))
     }
 
-    #[inline(always)]
-    fn combine<const PLUS: u64, const MINUS: u64>(self, a: &Field, b: &Field) -> Field {
-        const { assert!(PLUS <= 8 && MINUS <= 8 && PLUS.is_power_of_two() && MINUS.is_power_of_two()) };
-        let mut limbs = [self.all(0); 5];
-        for at in 0..5 {
-            // A multiple of the prime, each limb of which is above what is taken away.
-            let offset = self.all(2 * MINUS * PRIME[at]);
-            let plus = self.times::<PLUS>(a.0[at]);
-            let minus = self.times::<MINUS>(b.0[at]);
-            limbs[at] = self.wide._mm512_sub_epi64(self.add(plus, offset), minus);
-        }
-        self.carried(limbs)
-    }
-
-    #[inline(always)]
-    fn sub_sub_twice(self, a: &Field, b: &Field, c: &Field) -> Field {
-        let mut limbs = [self.all(0); 5];
-        for at in 0..5 {
-            let offset = self.all(8 * PRIME[at]);
-            let minus = self.add(b.0[at], self.times::<2>(c.0[at]));
-            limbs[at] = self.wide._mm512_sub_epi64(self.add(a.0[at], offset), minus);
-        }
-        self.carried(limbs)
-    }
-
-    #[inline(always)]
-    fn twice(self, a: &Field) -> Field {
-        let mut limbs = a.0;
-        for limb in &mut limbs {
-            *limb = self.times::<2>(*limb);
-        }
-        self.carried(limbs)
-    }
-
-    #[inline(always)]
-    fn thrice(self, a: &Field) -> Field {
-        let mut limbs = a.0;
-        for limb in &mut limbs {
-            *limb = self.add(*limb, self.times::<2>(*limb));
-        }
-        self.carried(limbs)
-    }
-
-    #[inline(always)]
-    fn add_small(self, a: &Field, number: u64) -> Field {
-        let mut limbs = a.0;
-        limbs[0] = self.add(limbs[0], self.all(number));
-        self.carried(limbs)
-    }
+    limb_by_limb!();
 
     #[inline(always)]
     fn negate_in(self, lanes: u8, a: &Field) -> Field {
@@ -214,7 +171,7 @@ impl Lanes<8> for Ifma {
         for (limb, prime) in limbs.iter_mut().zip(PRIME) {
             *limb = self.wide._mm512_mask_sub_epi64(*limb, lanes, self.all(2 * prime), *limb);
         }
-        self.carried(limbs)
+        self.settled(limbs)
     }
 
     #[inline(always)]
@@ -229,7 +186,7 @@ impl Lanes<8> for Ifma {
     #[inline(always)]
     fn canonical(self, a: &Field) -> Field {
         let (wide, limb) = (self.wide, self.all(LIMB));
-        let Field(a) = self.carried(a.0);
+        let Field(a) = self.settled(a.0);
         // Beyond 2²⁵⁶ after adding what is missing: it was not below the prime. It is below twice the prime anyway.
         let l0 = self.add(a[0], self.all(FOLD_256));
         let l1 = self.add(a[1], wide._mm512_srli_epi64::<52>(l0));

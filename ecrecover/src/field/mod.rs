@@ -4,6 +4,61 @@
 //! than one form until it is [made canonical](Lanes::canonical); which ones are allowed is the rule of those who do the
 //! arithmetic, [`Ifma`] and [`Avx2`].
 
+/// What is done limb by limb, whatever a limb is; the carries come last.
+macro_rules! limb_by_limb {
+    () => {
+        #[inline(always)]
+        fn combine<const PLUS: u64, const MINUS: u64>(self, a: &Field, b: &Field) -> Field {
+            const { assert!(PLUS <= 8 && MINUS <= 8 && PLUS.is_power_of_two() && MINUS.is_power_of_two()) };
+            let mut limbs = a.0;
+            for at in 0..limbs.len() {
+                // A multiple of the prime, each limb of which is above what is taken away.
+                let offset = self.all(2 * MINUS * PRIME[at]);
+                let plus = self.shifted::<PLUS>(a.0[at]);
+                let minus = self.shifted::<MINUS>(b.0[at]);
+                limbs[at] = self.less(self.add(plus, offset), minus);
+            }
+            self.settled(limbs)
+        }
+
+        #[inline(always)]
+        fn sub_sub_twice(self, a: &Field, b: &Field, c: &Field) -> Field {
+            let mut limbs = a.0;
+            for at in 0..limbs.len() {
+                let offset = self.all(8 * PRIME[at]);
+                let minus = self.add(b.0[at], self.shifted::<2>(c.0[at]));
+                limbs[at] = self.less(self.add(a.0[at], offset), minus);
+            }
+            self.settled(limbs)
+        }
+
+        #[inline(always)]
+        fn twice(self, a: &Field) -> Field {
+            let mut limbs = a.0;
+            for limb in &mut limbs {
+                *limb = self.shifted::<2>(*limb);
+            }
+            self.settled(limbs)
+        }
+
+        #[inline(always)]
+        fn thrice(self, a: &Field) -> Field {
+            let mut limbs = a.0;
+            for limb in &mut limbs {
+                *limb = self.add(*limb, self.shifted::<2>(*limb));
+            }
+            self.settled(limbs)
+        }
+
+        #[inline(always)]
+        fn add_small(self, a: &Field, number: u64) -> Field {
+            let mut limbs = a.0;
+            limbs[0] = self.add(limbs[0], self.all(number));
+            self.settled(limbs)
+        }
+    };
+}
+
 mod avx2;
 mod ifma;
 #[cfg(test)]
