@@ -12,7 +12,7 @@ use tokio::sync::watch;
 const LEFT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whether the process has been asked to stop.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Stop(watch::Receiver<bool>);
 
 /// Runs something that listens for the signal to stop.
