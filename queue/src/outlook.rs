@@ -34,6 +34,8 @@ pub enum Hold {
     },
     /// No block can be its anchor.
     NoAnchor,
+    /// No guarantor of a core that could take it is connected.
+    NoGuarantor,
 }
 
 /// What lies ahead of one bundle.
@@ -124,12 +126,13 @@ impl Queue {
         let submitted = self.submitted.len();
         match () {
             () if self.halted.is_some() => Hold::Halted,
-            () if !self.can_submit() => Hold::Inflight { submitted },
+            () if !self.has_core() => Hold::Inflight { submitted },
             () if self.queued.first() != Some(&number) => {
                 Hold::Behind { bundles: self.queued.range(..number).count() }
             }
             () if self.is_too_far(number) => Hold::TooFar { applied: head.service.best.head().number },
             () if self.is_held(now) => Hold::NoAnchor,
+            () if !self.can_submit() => Hold::NoGuarantor,
             () => Hold::Window,
         }
     }
@@ -139,7 +142,8 @@ impl Queue {
     pub fn next_departure(&self, now: Time) -> Option<(types::BlockId, Time)> {
         let number = *self.queued.first().filter(|_| self.can_submit() && !self.is_held(now))?;
         let next = self.clock.next_start(now) - self.config.window_closes_before;
-        let closes = if now < next { next } else { next + self.clock.slot_duration() };
+        let is_open = now < next && !self.was_sent_in_this_slot(now);
+        let closes = if is_open { next } else { next + self.clock.slot_duration() };
         Some((self.bundles.get(&number)?.block, closes))
     }
 }

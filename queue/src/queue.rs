@@ -38,6 +38,8 @@ pub struct Queue {
     /// Cores that a report keeps busy, which may become free in the very next block, and no bundle was given to.
     pub(crate) busy_cores: BTreeSet<u16>,
     pub(crate) occupied: BTreeSet<u16>,
+    /// Cores without a connected guarantor: nothing can be sent to them.
+    pub(crate) unreachable: BTreeSet<u16>,
     pub(crate) head: Option<Head>,
     pub(crate) abandoned_from: Option<u64>,
     /// Whether the lowest abandoned block is allowed to try again.
@@ -77,6 +79,7 @@ impl Queue {
             free_cores,
             busy_cores: BTreeSet::new(),
             occupied: BTreeSet::new(),
+            unreachable: BTreeSet::new(),
             head: None,
             abandoned_from: None,
             retrying: false,
@@ -116,6 +119,7 @@ impl Queue {
         for number in queue.submitted.values().copied().collect::<Vec<_>>() {
             queue.change(number, |bundle| bundle.timer = Some(now));
         }
+        queue.set_back(now);
         Ok(queue)
     }
 
@@ -176,6 +180,29 @@ impl Queue {
             return Err(EnqueueError::Full(self.queued.len()));
         }
         Ok(())
+    }
+
+    /// The clock was corrected: it is `now`, although later times were told before. No timeout waits for the time that
+    /// never was.
+    pub fn set_back(&mut self, now: Time) {
+        let is_later = |bundle: &Bundle| {
+            bundle.timer.is_some_and(|since| since > now)
+                || bundle.versions.iter().any(|version| version.sent_at > now)
+        };
+        let later = self.bundles.iter().filter(|(_, bundle)| is_later(bundle)).map(|(number, _)| *number);
+        for number in later.collect::<Vec<_>>() {
+            self.change(number, |bundle| {
+                bundle.timer = bundle.timer.map(|since| since.min(now));
+                for version in &mut bundle.versions {
+                    version.sent_at = version.sent_at.min(now);
+                }
+            });
+        }
+    }
+
+    /// Cores none of whose guarantors is connected. Nothing is submitted to them; without any other core bundles wait.
+    pub fn set_unreachable(&mut self, cores: BTreeSet<u16>) {
+        self.unreachable = cores;
     }
 
     /// The block that the next one must stand on.

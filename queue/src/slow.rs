@@ -109,6 +109,10 @@ impl Asked<'_> {
                  it goes out once validators prove a fresh state.",
                 self.outlook.finality_lag()
             ),
+            Hold::NoGuarantor => format!(
+                "No guarantor of a core that could take it is connected; {SAFE}, and no version is spent; it goes out \
+                 in the first window after one connects."
+            ),
         }
     }
 

@@ -33,7 +33,7 @@ impl Queue {
 
     /// When something is due: the next window, if something waits for it, or the next timeout.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
-        let window = (self.can_submit() && !self.is_held(now)).then(|| self.next_window(now));
+        let window = (self.has_core() && !self.is_held(now)).then(|| self.next_window(now));
         let timeout = self.timers.first().filter(|_| self.head.is_some()).map(|(at, _)| *at);
         window.into_iter().chain(timeout).min()
     }
@@ -52,19 +52,42 @@ impl Queue {
         applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
     }
 
-    /// The beginning of the window that is open or comes next.
+    /// When the next submission could be made: now, if the window is open and still of use, or when the next one opens.
     fn next_window(&self, now: Time) -> Time {
         let next = self.clock.next_start(now);
         let (opens, closes) =
             (next - self.config.window_opens_before, next - self.config.window_closes_before);
-        if now < closes { opens.max(now) } else { opens + self.clock.slot_duration() }
+        let is_over = now >= closes || !self.can_submit() || self.was_sent_in_this_slot(now);
+        if is_over { opens + self.clock.slot_duration() } else { opens.max(now) }
     }
 
-    /// Whether a bundle waits and a core could take it.
+    /// Whether a bundle waits and a core whose guarantors can be reached could take it.
     pub fn can_submit(&self) -> bool {
+        self.has_core() && self.cores().next().is_some()
+    }
+
+    /// Whether a bundle waits and a core could take it, if its guarantors can be reached.
+    pub(crate) fn has_core(&self) -> bool {
         !self.queued.is_empty()
             && self.submitted.len() < self.config.max_inflight
             && !(self.free_cores.is_empty() && self.busy_cores.is_empty())
+    }
+
+    /// Cores that no bundle was given to and that can be reached, free ones first.
+    fn cores(&self) -> impl Iterator<Item = u16> {
+        let cores = self.free_cores.iter().chain(&self.busy_cores).copied();
+        cores.filter(|core| !self.unreachable.contains(core))
+    }
+
+    /// Whether the bytes that are to be sent next were sent in this slot already and reached no guarantor. All connected
+    /// guarantors of the core were tried then, so the same bytes wait for the next window.
+    pub(crate) fn was_sent_in_this_slot(&self, now: Time) -> bool {
+        let bundle = self.queued.first().and_then(|number| self.bundles.get(number));
+        let Some(bundle) = bundle.filter(|bundle| bundle.phase == (Phase::Waiting { again: true })) else {
+            return false;
+        };
+        let slot = self.clock.slot_at(now);
+        bundle.versions.last().is_some_and(|last| self.clock.slot_at(last.sent_at) == slot)
     }
 
     /// The window line, once per window.
@@ -88,7 +111,7 @@ impl Queue {
             return None;
         }
         let number = *self.queued.first()?;
-        if self.is_too_far(number) {
+        if self.is_too_far(number) || self.was_sent_in_this_slot(now) {
             return None;
         }
         let core = self.choose_core(number)?;
@@ -146,8 +169,7 @@ impl Queue {
         }
         let last =
             self.bundles.get(&number).and_then(|bundle| bundle.versions.last()).map(|version| version.core);
-        let cores = || self.free_cores.iter().chain(&self.busy_cores).copied();
-        cores().find(|core| Some(*core) != last).or_else(|| cores().next())
+        self.cores().find(|core| Some(*core) != last).or_else(|| self.cores().next())
     }
 
     /// What to build a new version against: a recent block whose roots are known, and the finalized block. `None` if

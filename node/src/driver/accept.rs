@@ -34,7 +34,7 @@ impl Driver {
     /// Takes transactions whose signatures were recovered. The answer is an effect of the next [step](Driver::step):
     /// accepted means durable.
     pub fn submit(&mut self, txs: Vec<Transaction>, answer: Answer, now: Time) -> Result<(), Broken> {
-        self.now = self.now.max(now);
+        self.set_time(now);
         let mut results = Vec::with_capacity(txs.len());
         for tx in txs {
             results.push(self.insert(tx)?);

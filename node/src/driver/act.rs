@@ -39,7 +39,7 @@ impl Outgoing {
 impl Driver {
     /// Takes how a submission ended.
     pub fn sent(&mut self, block: u64, package: PackageHash, sent: Sent, now: Time) {
-        self.now = self.now.max(now);
+        self.set_time(now);
         self.queue.handle_sent(block, package, sent);
     }
 

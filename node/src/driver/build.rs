@@ -28,6 +28,13 @@ impl core::fmt::Debug for Open {
     }
 }
 
+impl Open {
+    /// The clock was corrected: its first transaction did not come later than now.
+    pub(super) fn set_back(&mut self, now: Time) {
+        self.first_at = self.first_at.map(|first| first.min(now));
+    }
+}
+
 impl Driver {
     /// Fills the open block and seals it, as often as there is reason to.
     pub(super) fn build(&mut self) -> Result<(), Broken> {
@@ -43,7 +50,7 @@ impl Driver {
 
     /// Seals what there is, now. Whether there was room for it.
     pub fn seal_now(&mut self, now: Time) -> Result<bool, Broken> {
-        self.now = self.now.max(now);
+        self.set_time(now);
         if self.queue.may_enqueue().is_err() {
             return Ok(false);
         }

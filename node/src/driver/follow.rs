@@ -14,7 +14,7 @@ const CLOCK_SLOTS: u32 = 1;
 impl Driver {
     /// Takes a block, in any order. It takes effect in the next [step](Driver::step).
     pub fn import(&mut self, block: Block, now: Time) {
-        self.now = self.now.max(now);
+        self.set_time(now);
         self.follower.note_slot(self.clock.slot_at(self.now).saturating_add(CLOCK_SLOTS));
         self.chain_news += 1;
         let update = self.follower.import(block);

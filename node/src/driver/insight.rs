@@ -25,6 +25,13 @@ pub(super) struct Watch {
     departure: Option<(BlockId, Time)>,
 }
 
+impl Watch {
+    /// The clock was corrected: the window that was waited for never was.
+    pub(super) const fn set_back(&mut self) {
+        self.departure = None;
+    }
+}
+
 impl Driver {
     /// Notes how large a block came out.
     pub(super) fn note_sizes(&mut self, sealed: &Sealed<Base>, refined: &Refined) {

@@ -15,8 +15,8 @@
 //! it. The driver itself never waits for the disk: it may run ahead of what is durable, since whatever it decides
 //! stands in a later batch, and batches are committed in order.
 //!
-//! **No clock, no file, no socket.** Time is an argument and never runs back; state is read through the store's
-//! snapshot. So a test can drive it step by step, and does, through every crash there is.
+//! **No clock, no file, no socket.** Time is an argument; it runs back only when a wrong clock is corrected. State is read
+//! through the store's snapshot. So a test can drive it step by step, and does, through every crash there is.
 
 mod accept;
 mod act;
@@ -24,6 +24,7 @@ mod build;
 mod chain;
 mod follow;
 mod insight;
+mod reach;
 mod seal_policy;
 mod settings;
 mod start;
@@ -44,11 +45,15 @@ use jam::{
     follow::{Follower, Update},
 };
 use queue::{Queue, ServiceTracker, ServiceView};
+use reach::Reach;
 use rpc::Snapshot;
 use store::Batch;
 use txpool::Pool;
-use types::{Event, Time, Transaction};
+use types::{Duration, Event, Time, Transaction};
 use view::View;
+
+/// Time that lies back by more than this was corrected; less is the order in which threads are heard.
+const CORRECTION_MIN: Duration = Duration::from_millis(500);
 
 /// What readers hear of.
 #[derive(Debug, Default)]
@@ -146,6 +151,7 @@ pub struct Driver {
     senders: AddressSet,
     view: View,
     watch: Watch,
+    reach: Reach,
     output: Output,
     now: Time,
 }
@@ -153,9 +159,10 @@ pub struct Driver {
 impl Driver {
     /// Does what is due. Everything that was told before takes effect here.
     pub fn step(&mut self, now: Time) -> Result<Output, Broken> {
-        self.now = self.now.max(now);
+        self.set_time(now);
         self.note_missed_window();
         self.handle_chain()?;
+        self.update_reach();
         self.queue.handle_timeout(self.now);
         self.pool.cleanup(self.now);
         self.gather_pool();
@@ -168,6 +175,23 @@ impl Driver {
         self.show()?;
         self.output.news.at = self.now;
         Ok(core::mem::take(&mut self.output))
+    }
+
+    /// Takes the time. It stands still for a moment that seems to lie back, since commands may come late; a time that
+    /// lies back further is a correction of the clock, and everything that was timed by the wrong one is timed anew.
+    pub(super) fn set_time(&mut self, now: Time) {
+        if now + CORRECTION_MIN >= self.now {
+            self.now = self.now.max(now);
+            return;
+        }
+        self.now = now;
+        self.queue.set_back(now);
+        self.last_seal = self.last_seal.min(now);
+        if let Some(open) = &mut self.open {
+            open.set_back(now);
+        }
+        self.watch.set_back();
+        self.view.set_back();
     }
 
     /// When to call [`Driver::step`] at the latest, even if nothing is told.

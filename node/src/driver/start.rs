@@ -1,6 +1,6 @@
 //! From what is durable to a running driver.
 
-use super::{Broken, Driver, EvmChain, Output, Settings, insight::Watch, view::View};
+use super::{Broken, Driver, EvmChain, Output, Settings, insight::Watch, reach::Reach, view::View};
 use alloy_primitives::map::AddressSet;
 use bundler::Bundler;
 use jam::{
@@ -104,6 +104,7 @@ impl Driver {
             senders: AddressSet::default(),
             view: View::default(),
             watch: Watch::default(),
+            reach: Reach::default(),
             output: Output::default(),
             now,
         };

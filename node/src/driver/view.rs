@@ -48,6 +48,11 @@ impl View {
         self.is_stale = true;
     }
 
+    /// The clock was corrected: the next snapshot does not wait for the time of the last one.
+    pub(super) const fn set_back(&mut self) {
+        self.shown_at = None;
+    }
+
     /// The pool's numbers moved.
     pub(super) const fn pool_changed(&mut self) {
         self.pool_moved = true;
@@ -55,8 +60,8 @@ impl View {
 }
 
 impl Driver {
-    /// Tells how many validators are connected.
-    pub const fn set_peers(&mut self, peers: usize) {
+    /// How many validators are connected.
+    pub(super) const fn show_peers(&mut self, peers: usize) {
         self.view.is_stale |= self.view.peers != peers;
         self.view.peers = peers;
     }

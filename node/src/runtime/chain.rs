@@ -36,7 +36,7 @@ pub(crate) async fn relay(
         let told = tokio::select! {
             event = follow.next() => {
                 let Some(event) = event else { return };
-                let peers = matches!(event, ChainEvent::Peer { .. }).then(|| follow.peers().len());
+                let peers = matches!(event, ChainEvent::Peer { .. }).then(|| follow.peers().into_iter().collect());
                 command(event, &params).or(peers.map(Command::Peers)).is_none_or(|told| commands.send(told).is_ok())
             }
             wish = wishes.recv() => match wish {

@@ -11,7 +11,7 @@ use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateK
 use queue::Sent;
 use rpc::{Order, OrderError};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
@@ -62,8 +62,8 @@ pub(crate) enum Command {
     Tell(Event),
     /// The store's flat table has moved on.
     Rebase(Base),
-    /// So many validators are connected.
-    Peers(usize),
+    /// The validators that are connected.
+    Peers(BTreeSet<Ed25519Key>),
     /// What the pool holds.
     Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
     /// The operator wants something.
@@ -291,7 +291,7 @@ mod tests {
     fn only_submissions_are_waited_for() {
         let (sender, commands) = channel();
         let mut gathered = Gathered { expected: 1000, ..Gathered::default() };
-        sender.send(Command::Peers(1)).unwrap();
+        sender.send(Command::Peers(BTreeSet::new())).unwrap();
         gathered.from(commands.recv().unwrap(), &commands);
         assert_eq!((gathered.commands.len(), gathered.expected), (1, 0));
     }

@@ -1,7 +1,7 @@
 //! Timeouts, errors, stale anchors: when a bundle is sent again, as what, and whether that counts.
 
 use super::harness::*;
-use crate::{Action, Sent, SubmitError};
+use crate::{Action, Hold, Queue, Sent, SubmitError};
 use jam::PackageHash;
 
 fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
@@ -144,6 +144,12 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     world.queue.commit_submission(&submission, package, world.now).unwrap();
     world.sent(1, package, Sent::Failed);
     assert_eq!(world.state(1), "Queued");
+    // All connected guarantors of the core were tried: not once more in this window, and no busy loop until the next.
+    assert_eq!(world.queue.poll_action(world.now), None);
+    let next = clock().next_start(world.now) + ms(3000);
+    assert_eq!(world.queue.poll_timeout(world.now), Some(next));
+    assert_eq!(world.queue.next_departure(world.now).map(|(_, closes)| closes), Some(next + ms(2000)));
+    world.now = next;
     let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
     assert_eq!((again.version, again.package, &again.context), (1, Some(package), &submission.context));
     // Other bytes under the same version are refused, even if an old submission is committed again.
@@ -154,6 +160,51 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     }
     world.queue.commit_submission(&again, package, world.now).unwrap();
     assert_eq!(versions(&world, 1), [(1, 2, false)]);
+}
+
+/// All validators were stopped with 51 transfers sent: one bundle was "sent" 12,143 times in 70 s, with a sync and four
+/// log lines each.
+#[test]
+fn without_a_connected_guarantor_nothing_is_submitted_and_nothing_spins() {
+    let mut world = World::running(config());
+    world.queue.set_unreachable([0, 1].into());
+    world.seal(2);
+    world.lines();
+    let mut wakes = 0;
+    let end = world.now + ms(60_000);
+    while world.now < end {
+        assert_eq!((world.send(), world.queue.take_records()), (vec![], vec![]));
+        assert_eq!(world.queue.next_departure(world.now), None, "no window can be missed");
+        let next = world.queue.poll_timeout(world.now).unwrap();
+        assert!(next > world.now, "the driver would spin");
+        world.go_to(next);
+        wakes += 1;
+    }
+    assert!(wakes <= 11, "woken {wakes} times in ten slots");
+    assert_eq!(world.queue.outlook(world.now).bundles[&1].hold, Some(Hold::NoGuarantor));
+    let lines = world.lines();
+    assert!(lines.iter().all(|line| line.contains("canSubmit=false")), "{lines:?}");
+    assert!(lines.len() <= 11, "{lines:?}");
+    // A guarantor of one core is back: one bundle leaves in the next window, on that core.
+    world.queue.set_unreachable([0].into());
+    assert_eq!(world.send_in_window(), [(1, 1, 1)]);
+}
+
+/// The clock was an hour ahead when a version was sent, and was corrected.
+#[test]
+fn a_timeout_does_not_wait_for_a_time_that_never_was() {
+    let mut world = World::running(config());
+    world.seal(1);
+    assert_eq!(world.send_in_window(), [(1, 1, 0)]);
+    let hour_ago = world.now - ms(3_600_000);
+    world.queue.set_back(hour_ago);
+    assert_eq!(world.queue.poll_timeout(hour_ago), Some(hour_ago + ms(18_000)));
+    // The same after a restart: the journal has the wrong time.
+    let mut records = world.journal.clone();
+    records.extend(world.queue.take_records());
+    let restored = Queue::restore(config(), clock(), world.queue.base, records, hour_ago).unwrap();
+    let sent = restored.get(1).unwrap().versions[0].sent_at;
+    assert_eq!(sent, hour_ago);
 }
 
 #[test]

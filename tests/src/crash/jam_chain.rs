@@ -115,6 +115,7 @@ impl JamChain {
 
     /// Tells a driver the newest block, or all of them after a restart.
     pub(super) fn tell(&self, driver: &mut Driver, all: bool, now: Time) {
+        driver.set_peers(self.validators().into_iter().collect());
         let from = if all { 0 } else { self.blocks.len().saturating_sub(1) };
         for block in &self.blocks[from..] {
             driver.import(block.clone(), now);
