@@ -63,7 +63,7 @@ export function transaction(tx) {
   const past = (step) => (state ? isPast(state, step, times) : "false");
   const versions = tx.bundle?.versions ?? [];
   const sent = versions.map((version) => `v${version.version} on core ${version.core}, sent ${version.sends}×${version.counted ? ", failed" : ""}`).join("; ");
-  const accepted = tx.attempts ? `${tx.attempts} blocks with it were given up` : tx.status === "queued" ? "queued: a nonce before it is missing, or the sender cannot pay yet" : "durable, in the pool";
+  const accepted = tx.attempts ? `${tx.attempts} blocks with it were given up` : tx.status === "queued" ? "queued: a nonce before it is missing, the sender cannot pay yet, or the base fee is above its fee cap" : "durable, in the pool";
   const sealed = number === null ? "" : `in block ${count(number)}, at place ${tx.index}`;
   const steps = tx.ended
     ? [["Accepted", tx.since ?? null, "", "true"], ["Ended", tx.ended.at, tx.ended.reason, "bad"]]

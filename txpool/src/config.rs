@@ -13,7 +13,7 @@ pub struct Config {
     pub chain_id: u64,
     /// How many transactions may be pending: executable, waiting for a block.
     pub pending_max: usize,
-    /// How many may be queued: not executable yet.
+    /// How many may be queued: not executable yet. Those that wait for the base fee to fall count here.
     pub queued_max: usize,
     /// How many of one sender may be pending or queued together; [`Pool::set_limit`](crate::Pool::set_limit) makes
     /// exceptions.
@@ -32,8 +32,6 @@ pub struct Config {
     pub price_bump_percent: u8,
     /// How many of a delegated (EIP-7702) sender may be pending or queued at once.
     pub delegated_txs_max: usize,
-    /// Whether to queue what does not pay the present base fee, in the hope that it falls, instead of refusing it.
-    pub queue_below_base_fee: bool,
     /// Whether transactions without a chain id (before EIP-155) are accepted.
     pub allow_unprotected: bool,
     /// After how many failed blocks of it alone a transaction is poisonous.
@@ -54,7 +52,6 @@ impl Default for Config {
             nonce_gap_max: 64,
             price_bump_percent: 10,
             delegated_txs_max: 1,
-            queue_below_base_fee: false,
             allow_unprotected: false,
             lone_failures_max: 3,
         }

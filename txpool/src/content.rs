@@ -10,7 +10,7 @@ use types::Transaction;
 pub struct SenderContent {
     /// The sender.
     pub sender: Address,
-    /// Executable ones, by nonce.
+    /// Executable ones, and those that will be once the base fee falls, by nonce: what go-ethereum shows as pending.
     pub pending: Vec<Transaction>,
     /// The others, by nonce.
     pub queued: Vec<Transaction>,
@@ -60,11 +60,13 @@ impl Pool {
 }
 
 fn content(sender: &Sender) -> SenderContent {
-    let of =
-        |state| sender.txs.iter().filter(move |entry| entry.state == state).map(|entry| entry.tx.clone());
-    SenderContent {
-        sender: sender.address,
-        pending: of(State::Pending).collect(),
-        queued: of(State::Queued).collect(),
+    let mut content = SenderContent { sender: sender.address, pending: Vec::new(), queued: Vec::new() };
+    for (i, entry) in sender.txs.iter().enumerate() {
+        match entry.state {
+            State::Queued if !sender.is_below(i) => content.queued.push(entry.tx.clone()),
+            State::Pending | State::Queued => content.pending.push(entry.tx.clone()),
+            State::Open | State::Bundled(_) => {}
+        }
     }
+    content
 }

@@ -9,6 +9,8 @@ pub struct Stats {
     pub pending: usize,
     /// Not executable yet.
     pub queued: usize,
+    /// Those of the queued ones that will be executable once the base fee falls. go-ethereum counts them as pending.
+    pub below_base_fee: usize,
     /// In the block that is being built, or in a sealed one that is not final.
     pub bundled: usize,
     /// Senders with at least one of them.
@@ -61,6 +63,8 @@ impl Tally {
 pub(crate) struct Counts {
     pub(crate) pending: Tally,
     pub(crate) queued: Tally,
+    /// How many of the queued ones wait for the base fee to fall.
+    pub(crate) below: usize,
     pub(crate) bundled: usize,
     /// The bytes of those pending or queued ones that the limits count.
     pub(crate) bytes: usize,

@@ -10,6 +10,8 @@ use types::{BlockId, Time, Transaction};
 pub enum Status {
     /// It can be executed, and waits for a block.
     Pending,
+    /// It can be executed once the base fee falls: the fee cap of it, or of an earlier one of its sender, is below it.
+    BelowBaseFee,
     /// It cannot be executed yet: a nonce before it is missing, its sender cannot pay, or pending is full.
     Queued,
     /// It was executed into the block that is being built.
@@ -97,9 +99,20 @@ impl Entry {
         self.tip_cap.min(self.fee_cap.saturating_sub(base_fee.into()))
     }
 
-    /// Whether the next block has room for it, at a price that it pays.
+    /// What it pays per unit of gas, base fee and tip together. Unlike the tip this also compares those that do not pay
+    /// the base fee.
+    pub(crate) fn price(&self, base_fee: u64) -> u128 {
+        self.fee_cap.min(self.tip_cap.saturating_add(base_fee.into()))
+    }
+
+    /// Whether its fee cap is at or above the next block's base fee.
+    pub(crate) fn pays_base_fee(&self, head: &Head) -> bool {
+        self.fee_cap >= head.base_fee_wei.into()
+    }
+
+    /// Whether the next block has room for it.
     pub(crate) fn fits(&self, head: &Head) -> bool {
-        self.fee_cap >= head.base_fee_wei.into() && self.tx.gas_limit() <= head.gas_limit
+        self.tx.gas_limit() <= head.gas_limit
     }
 
     /// How long it is, encoded.

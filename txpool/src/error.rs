@@ -100,18 +100,6 @@ pub enum Error {
     /// An EIP-7702 transaction without an authorization.
     #[error("set code tx must have at least one authorization tuple")]
     NoAuthorization,
-    /// It does not pay the base fee of the next block.
-    #[error(
-        "max fee per gas less than block base fee: address {sender}, maxFeePerGas: {fee_cap}, baseFee: {base_fee}"
-    )]
-    FeeCapBelowBaseFee {
-        /// Who signed it.
-        sender: Address,
-        /// Its `maxFeePerGas` in wei.
-        fee_cap: u128,
-        /// The base fee in wei.
-        base_fee: u64,
-    },
     /// The same transaction is here, pending, queued or in an unfinished block.
     #[error("already known")]
     AlreadyKnown,
@@ -220,7 +208,6 @@ impl Error {
         "account_limit",
         "already_known",
         "authority_reserved",
-        "below_base_fee",
         "below_minimum_price",
         "delegated",
         "funds",
@@ -256,7 +243,6 @@ impl Error {
             Self::NonceMax => "nonce_max",
             Self::IntrinsicGas { .. } | Self::FloorGas { .. } => "intrinsic_gas",
             Self::PriceBelowMinimum { .. } => "below_minimum_price",
-            Self::FeeCapBelowBaseFee { .. } => "below_base_fee",
             Self::AlreadyKnown => "already_known",
             Self::NonceTooLow { .. } => "nonce_too_low",
             Self::NonceTooHigh { .. } => "nonce_too_high",
@@ -291,10 +277,9 @@ impl Error {
             | Self::AuthorityReserved
             | Self::FutureReplacesPending
             | Self::Full => Advice::RetryLater,
-            Self::PriceBelowMinimum { .. }
-            | Self::FeeCapBelowBaseFee { .. }
-            | Self::Underpriced
-            | Self::ReplacementUnderpriced => Advice::RaiseFee,
+            Self::PriceBelowMinimum { .. } | Self::Underpriced | Self::ReplacementUnderpriced => {
+                Advice::RaiseFee
+            }
             _ => Advice::Never,
         }
     }

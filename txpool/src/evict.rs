@@ -48,6 +48,7 @@ impl Worst {
 struct Newcomer {
     sender: Option<usize>,
     worth: u128,
+    pays_base_fee: bool,
     pooled: usize,
 }
 
@@ -105,8 +106,9 @@ impl Pool {
         }
     }
 
-    /// Tells the indices, if there are any, that a sender changed.
+    /// Tells the indices that a sender changed.
     pub(crate) fn touch(&mut self, s: usize) {
+        self.note_ready(s);
         self.versions += 1;
         self.senders[s].version = self.versions;
         for kind in [State::Pending, State::Queued] {
@@ -153,11 +155,12 @@ impl Pool {
 
     fn newcomer(&self, s: Option<usize>, entry: &Entry) -> Newcomer {
         let base_fee = self.head.base_fee_wei;
-        let tip = entry.tip(base_fee);
+        let price = entry.price(base_fee);
         let sender = s.map(|s| &self.senders[s]);
         Newcomer {
             sender: s,
-            worth: sender.map_or(tip, |sender| sender.worth(entry.state, base_fee).min(tip)),
+            worth: sender.map_or(price, |sender| sender.worth(entry.state, base_fee).min(price)),
+            pays_base_fee: entry.pays_base_fee(&self.head),
             pooled: sender.map_or(0, |sender| sender.pooled) + 1,
         }
     }
@@ -180,7 +183,12 @@ impl Pool {
             let _ = self.choose(plan, State::Queued, &others, fits);
         }
         self.choose(plan, kind, newcomer, fits).map_err(|error| match (kind, error) {
-            (State::Queued, Error::Full) if self.counts.pending.counted() > 0 => Error::FutureReplacesPending,
+            (State::Queued, Error::Full) if self.counts.pending.counted() > 0 => match newcomer.pays_base_fee
+            {
+                true => Error::FutureReplacesPending,
+                // All that are pending pay more.
+                false => Error::Underpriced,
+            },
             (_, error) => error,
         })
     }
@@ -262,8 +270,7 @@ impl Pool {
         let last = self.senders[s].evictable(kind, 0).expect("a victim has one to give");
         self.drop_at(s, last, Reason::Evicted);
         if self.senders[s].txs.is_empty() {
-            let sender = self.senders.remove(s);
-            self.by_sender.remove(&sender.address);
+            self.forget_sender(s);
         } else {
             self.touch(s);
         }

@@ -11,7 +11,7 @@ use types::{Event, Reason, Time, Transaction};
 /// What became of an accepted transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Inserted {
-    /// Pending or queued.
+    /// Pending, below the base fee, or queued.
     pub status: Status,
     /// The transaction in whose place it came.
     pub replaced: Option<B256>,
@@ -94,7 +94,7 @@ impl Pool {
             self.offer(s);
         }
         self.touch(s);
-        if pending { Status::Pending } else { Status::Queued }
+        self.status(s, i)
     }
 
     /// Takes a transaction in the place of another one of the same nonce.
@@ -120,7 +120,7 @@ impl Pool {
         self.put(s, i, entry);
         self.settle(s);
         self.after_change();
-        let status = self.get(&by).map_or(Status::Queued, |found| found.status);
+        let status = self.find(&by).map_or(Status::Queued, |(s, i)| self.status(s, i));
         Ok(Inserted { status, replaced: Some(hash) })
     }
 
@@ -167,6 +167,6 @@ impl Pool {
     /// Whether it could be executed after those that are pending.
     fn is_executable(&self, s: Option<usize>, account: &Account, entry: &Entry) -> bool {
         let next = s.map_or(account.nonce, |s| self.senders[s].base() + self.senders[s].run as u64);
-        entry.nonce == next && entry.fee_cap >= self.head.base_fee_wei.into()
+        entry.nonce == next && entry.pays_base_fee(&self.head)
     }
 }

@@ -15,8 +15,9 @@
 //! ```
 //!
 //! * **Pending** can be executed now: its nonces follow the account's without a gap, its sender can pay for it after
-//!   all that comes before, it pays the base fee. **Queued** cannot, or found pending full. **Open** is in the block that
-//!   is being built, **bundled** in a sealed one that is not final. Each transaction is in one of them:
+//!   all that comes before, it pays the base fee. **Queued** cannot, or found pending full. Queued ones that only the base
+//!   fee keeps from being pending are [shown](Status::BelowBaseFee) apart, and become pending when it falls. **Open** is in
+//!   the block that is being built, **bundled** in a sealed one that is not final. Each transaction is in one of them:
 //!   `accepted = final ⊎ bundled ⊎ open ⊎ pending ⊎ queued ⊎ ended with a reason`.
 //! * **Pure.** No clock, no I/O, no lock: time, accounts and the next block's base fee are arguments. Signatures are
 //!   recovered before, by [`recover`] or, many at once and cheaper, by [`recover_all`].
@@ -76,6 +77,7 @@
 //! ```
 
 mod account;
+mod below;
 mod blocks;
 mod config;
 mod content;

@@ -14,7 +14,7 @@ use alloy_primitives::{
 };
 use core::cmp::Reverse;
 use slab::Slab;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use types::{BlockId, Event, Reason, Time, Transaction};
 
 /// Every transaction from its acceptance until it is final or has ended with a reason.
@@ -36,6 +36,8 @@ pub struct Pool {
     pub(crate) worst: Worst,
     /// Senders with executable ones that found pending full: the best tip first, then the first come.
     pub(crate) waiting: BinaryHeap<(u128, Reverse<u64>, u32)>,
+    /// Senders whose next transaction waits for the base fee to fall, by the fee cap of that one.
+    pub(crate) below: BTreeSet<(u128, u32)>,
     pub(crate) deadlines: VecDeque<Deadline>,
     pub(crate) counts: Counts,
     pub(crate) totals: Totals,
@@ -82,6 +84,7 @@ impl Pool {
             order: Order::default(),
             worst: Worst::default(),
             waiting: BinaryHeap::new(),
+            below: BTreeSet::new(),
             deadlines: VecDeque::new(),
             counts: Counts::default(),
             totals: Totals::default(),
@@ -112,7 +115,7 @@ impl Pool {
         let entry = &self.senders[s].txs[i];
         Some(Lookup {
             tx: entry.tx.clone(),
-            status: self.status(entry.state),
+            status: self.status(s, i),
             added_at: entry.added_at,
             attempts: entry.attempts,
             lone_failures: entry.lone_failures,
@@ -136,6 +139,7 @@ impl Pool {
         Stats {
             pending: self.counts.pending.all,
             queued: self.counts.queued.all,
+            below_base_fee: self.counts.below,
             bundled: self.counts.bundled,
             senders: self.senders.len(),
             bytes: self.counts.bytes,
@@ -175,10 +179,12 @@ impl Pool {
         before
     }
 
-    /// A state as others see it.
-    fn status(&self, state: State) -> Status {
-        match state {
+    /// Where an entry stands, as a lookup shows it.
+    pub(crate) fn status(&self, s: usize, i: usize) -> Status {
+        let sender = &self.senders[s];
+        match sender.txs[i].state {
             State::Pending => Status::Pending,
+            State::Queued if sender.is_below(i) => Status::BelowBaseFee,
             State::Queued => Status::Queued,
             State::Open => Status::Open,
             State::Bundled(block) => Status::Bundled(self.blocks[block as usize].id),

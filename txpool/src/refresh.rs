@@ -9,8 +9,7 @@ impl Pool {
     pub(crate) fn settle(&mut self, s: usize) {
         self.drop_stale(s);
         if self.senders[s].txs.is_empty() {
-            let sender = self.senders.remove(s);
-            self.by_sender.remove(&sender.address);
+            self.forget_sender(s);
         } else {
             self.sort_out(s);
             self.touch(s);

@@ -1,8 +1,9 @@
 //! One sender: its account, and its transactions in the order of their nonces.
 //!
 //! ```text
-//!   txs:  [ bundled | bundled | open | pending | pending | queued |   | queued ]
-//!                                      ^ first   (run = 2)           ^ gap
+//!   txs:  [ bundled | bundled | open | pending | pending | below | queued |   | queued ]
+//!                                      ^ first   (run = 2)         ^ funds ^ gap
+//!                                      |<----- ready = 3 ------>|    lack
 //! ```
 
 use crate::{
@@ -23,6 +24,13 @@ pub(crate) struct Sender {
     pub(crate) first: usize,
     /// How many are pending, one after the other.
     pub(crate) run: usize,
+    /// How many, from `first` on, only a full pool or the base fee keeps from being executed: their nonces follow each
+    /// other, the next block has room for each, and the account can pay for all of them. At least `run`.
+    pub(crate) ready: usize,
+    /// How many of them, behind those that are pending, wait for the base fee to fall.
+    pub(crate) below: usize,
+    /// The fee cap of the first of those: what the base fee must fall to.
+    pub(crate) wanted: Option<u128>,
     /// How many are pending or queued.
     pub(crate) pooled: usize,
     /// The nonce behind the highest one that is in a block; zero if none is.
@@ -68,6 +76,9 @@ impl Sender {
             txs: VecDeque::with_capacity(1),
             first: 0,
             run: 0,
+            ready: 0,
+            below: 0,
+            wanted: None,
             pooled: 0,
             bundled_end: 0,
             spent: U256::ZERO,
@@ -156,14 +167,42 @@ impl Sender {
             State::Pending => self.first..self.first + self.run,
             _ => self.first + self.run..self.txs.len(),
         };
-        self.txs.range(range).map(|entry| entry.tip(base_fee)).min().unwrap_or(u128::MAX)
+        self.txs.range(range).map(|entry| entry.price(base_fee)).min().unwrap_or(u128::MAX)
     }
 
     /// Whether the one behind those that are pending could be executed after them, if its sender can pay for it.
     pub(crate) fn next_fits(&self, head: &Head) -> bool {
         let nonce = self.base() + self.run as u64;
         let next = self.txs.get(self.first + self.run);
-        next.is_some_and(|entry| entry.nonce == nonce && entry.fits(head))
+        next.is_some_and(|entry| entry.nonce == nonce && entry.fits(head) && entry.pays_base_fee(head))
+    }
+
+    /// Whether the one at index `i` waits for the base fee to fall.
+    pub(crate) fn is_below(&self, i: usize) -> bool {
+        let first = self.first + self.run;
+        (first..first + self.below).contains(&i)
+    }
+
+    /// How many are pending, or would be at a lower base fee and with more room.
+    pub(crate) fn count_ready(&self, head: &Head) -> usize {
+        let behind = self.first + self.run;
+        if behind >= self.txs.len() || self.account.code == Code::Contract {
+            return self.run;
+        }
+        let mut funds = self.account.balance;
+        if !self.can_pay_all() {
+            let before = self.txs.range(self.unseen()..behind);
+            funds = before.fold(funds, |funds, entry| funds.saturating_sub(entry.cost));
+        }
+        let mut ready = self.run;
+        for (entry, nonce) in self.txs.range(behind..).zip(self.base() + self.run as u64..) {
+            if entry.nonce != nonce || !entry.fits(head) || entry.cost > funds {
+                break;
+            }
+            funds -= entry.cost;
+            ready += 1;
+        }
+        ready
     }
 
     /// Whether the account can pay for all of its transactions here, and so for each.
@@ -182,7 +221,8 @@ impl Sender {
         let mut funds = bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost));
         let mut count = 0;
         for (entry, nonce) in self.txs.range(first..).zip(base..) {
-            if entry.nonce != nonce || !entry.fits(head) || entry.cost > funds {
+            let fits = entry.fits(head) && entry.pays_base_fee(head);
+            if entry.nonce != nonce || !fits || entry.cost > funds {
                 break;
             }
             funds -= entry.cost;

@@ -24,7 +24,7 @@ pub(crate) fn check_alone(tx: &Transaction, config: &Config, head: &Head) -> Res
         return Err(Error::NonceMax);
     }
     check_gas(tx)?;
-    check_price(tx, config, head)
+    check_price(tx, config)
 }
 
 fn check_gas(tx: &Transaction) -> Result<(), Error> {
@@ -38,16 +38,13 @@ fn check_gas(tx: &Transaction) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_price(tx: &Transaction, config: &Config, head: &Head) -> Result<(), Error> {
-    let (fee_cap, base_fee) = (tx.max_fee_per_gas(), head.base_fee_wei);
+fn check_price(tx: &Transaction, config: &Config) -> Result<(), Error> {
+    let fee_cap = tx.max_fee_per_gas();
     if fee_cap < config.gas_price_min_wei {
         return Err(Error::PriceBelowMinimum { fee_cap, needed: config.gas_price_min_wei });
     }
     if tx.authorization_list().is_some_and(<[_]>::is_empty) {
         return Err(Error::NoAuthorization);
-    }
-    if fee_cap < base_fee.into() && !config.queue_below_base_fee {
-        return Err(Error::FeeCapBelowBaseFee { sender: tx.sender(), fee_cap, base_fee });
     }
     Ok(())
 }

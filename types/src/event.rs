@@ -26,8 +26,8 @@ pub enum Event {
         /// Who signed it.
         sender: Address,
     },
-    /// A pending transaction cannot be executed any more, for the time being: a nonce before it is missing, or its
-    /// sender cannot pay for it.
+    /// A pending transaction cannot be executed any more, for the time being: a nonce before it is missing, its sender
+    /// cannot pay for it, or the base fee is above its fee cap.
     Demoted {
         /// Its hash.
         hash: B256,

@@ -101,6 +101,7 @@ fn pool(text: &mut Text, scraped: &Scraped<'_>) {
     text.each("pectin_pool_transactions", "state", states);
     let most = [("pending", limits.pending_max), ("queued", limits.queued_max)];
     text.each("pectin_pool_transactions_max", "state", most);
+    text.one("pectin_pool_below_base_fee", pool.below_base_fee);
     text.one("pectin_pool_senders", pool.senders);
     text.one("pectin_pool_bytes", pool.bytes);
     text.each("pectin_pool_events_total", "event", counters.pool.all());

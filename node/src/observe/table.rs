@@ -77,6 +77,7 @@ metrics! {
     "Pool" {
         Gauge "pectin_pool_transactions" "transactions" ["state"] "Transactions: pending, queued, or bundled in a block that is not final."
         Gauge "pectin_pool_transactions_max" "transactions" ["state"] "How many may be pending or queued."
+        Gauge "pectin_pool_below_base_fee" "transactions" [] "Queued transactions that only wait for the base fee to fall."
         Gauge "pectin_pool_senders" "1" [] "Senders with at least one transaction."
         Gauge "pectin_pool_bytes" "bytes" [] "Encoded bytes of what is pending and queued."
         Counter "pectin_pool_events_total" "1" ["event"] "What happened to transactions on their way."

@@ -82,8 +82,8 @@ fn heads(snapshot: &Snapshot, trouble: Option<&str>, viewers: usize) -> Value {
 fn pool(snapshot: &Snapshot) -> Value {
     let (pool, totals) = (snapshot.pool, snapshot.pool.totals);
     json!({
-        "pending": pool.pending, "queued": pool.queued, "bundled": pool.bundled,
-        "senders": pool.senders, "bytes": pool.bytes,
+        "pending": pool.pending, "queued": pool.queued, "belowBaseFee": pool.below_base_fee,
+        "bundled": pool.bundled, "senders": pool.senders, "bytes": pool.bytes,
         "totals": {
             "added": totals.added, "replaced": totals.replaced, "evicted": totals.evicted,
             "expired": totals.expired, "dropped": totals.dropped, "returned": totals.returned,

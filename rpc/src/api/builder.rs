@@ -97,8 +97,8 @@ fn status(api: &Api, params: &Params) -> Result<Json, Error> {
         "bestSlot": health.best_slot,
         "finalSlot": health.final_slot,
         "pool": {
-            "pending": pool.pending, "queued": pool.queued, "bundled": pool.bundled,
-            "senders": pool.senders, "bytes": pool.bytes,
+            "pending": pool.pending, "queued": pool.queued, "belowBaseFee": pool.below_base_fee,
+            "bundled": pool.bundled, "senders": pool.senders, "bytes": pool.bytes,
         },
         "queue": states.collect::<serde_json::Map<_, _>>(),
         "totals": {

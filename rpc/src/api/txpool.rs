@@ -20,7 +20,9 @@ pub(super) const METHODS: &[(&str, Method)] = &[
 fn status(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(0)?;
     let pool = api.feed.snapshot().pool;
-    api.reply(&json!({ "pending": U64::from(pool.pending), "queued": U64::from(pool.queued) }))
+    // go-ethereum counts those as pending that wait for the base fee to fall.
+    let (pending, queued) = (pool.pending + pool.below_base_fee, pool.queued - pool.below_base_fee);
+    api.reply(&json!({ "pending": U64::from(pending), "queued": U64::from(queued) }))
 }
 
 type ByNonce<T> = BTreeMap<u64, T>;

@@ -27,8 +27,7 @@ fn config(input: &mut Unstructured<'_>) -> Result<Config> {
     let (pending, queued) = (input.int_in_range(1..=8)?, input.int_in_range(0..=5)?);
     let per_sender = input.int_in_range(1..=5)?;
     let bytes = *input.choose(&[1_500, 1 << 20])?;
-    let queue_below_base_fee = input.arbitrary()?;
-    Ok(Config { queue_below_base_fee, ..limits(pending, queued, per_sender, bytes) })
+    Ok(limits(pending, queued, per_sender, bytes))
 }
 
 fn op(input: &mut Unstructured<'_>) -> Result<Op> {

@@ -50,17 +50,29 @@ impl Model {
             self.check_sender(who);
         }
         let stats = self.pool.stats();
-        let count = |status| self.items.iter().filter(|item| item.status == status).count();
+        let count = |status| self.items.iter().filter(|item| self.shown(item) == status).count();
         assert_eq!(stats.pending, count(Status::Pending));
-        assert_eq!(stats.queued, count(Status::Queued));
+        assert_eq!(stats.below_base_fee, count(Status::BelowBaseFee));
+        assert_eq!(stats.queued, count(Status::Queued) + count(Status::BelowBaseFee));
         assert_eq!(stats.bundled, self.items.iter().filter(|item| !item.pooled()).count());
         assert_eq!(stats.bytes, self.bytes());
         assert_eq!(self.pool.size(), stats.pending + stats.queued);
         assert!(self.counted(Status::Pending) <= self.config.pending_max);
         assert!(self.counted(Status::Queued) <= self.config.queued_max);
         assert!(self.bytes() <= self.config.pool_bytes_max);
+        self.check_base_fee();
         assert_eq!(self.pool.pending(), self.merged());
         assert_eq!(self.pool.pending_limit(2), self.merged().into_iter().take(2).collect::<Vec<_>>());
+    }
+
+    /// A lower base fee sets the first of those free that wait for it, if the floor is not above what it pays.
+    fn check_base_fee(&self) {
+        let first = |who| self.below(who).first().map(|tx| tx.max_fee_per_gas());
+        let wanted = (0..SENDERS).map(sender).filter_map(first).max();
+        for floor in (0..16).map(|gwei| gwei * GWEI) {
+            let expected = wanted.is_some_and(|fee_cap| fee_cap >= floor);
+            assert_eq!(self.pool.waits_for_base_fee(floor as u64), expected, "floor {floor}, {wanted:?}");
+        }
     }
 
     /// Accepted = final, in a block, pending, queued, or ended with a reason; and never two of them.
@@ -76,7 +88,7 @@ impl Model {
             let found = self.pool.get(&item.tx.hash()).expect("it is here");
             let expected = Lookup {
                 tx: item.tx.clone(),
-                status: item.status,
+                status: self.shown(item),
                 added_at: item.added_at,
                 attempts: item.attempts,
                 lone_failures: item.lone_failures,
@@ -90,9 +102,10 @@ impl Model {
         let own = self.own(who);
         assert!(own.windows(2).all(|pair| pair[0].tx.nonce() < pair[1].tx.nonce()));
         let listed =
-            |status| own.iter().filter(move |item| item.status == status).map(|item| item.tx.clone());
+            |status| own.iter().filter(move |item| self.shown(item) == status).map(|item| item.tx.clone());
         let content = self.pool.content_of(&who);
-        assert_eq!(content.pending, listed(Status::Pending).collect::<Vec<_>>());
+        let pending = listed(Status::Pending).chain(listed(Status::BelowBaseFee));
+        assert_eq!(content.pending, pending.collect::<Vec<_>>());
         assert_eq!(content.queued, listed(Status::Queued).collect::<Vec<_>>());
         let counted = own.iter().filter(|item| item.pooled() && !item.returned).count();
         if !self.limits.contains_key(&who) {

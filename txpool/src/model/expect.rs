@@ -23,10 +23,6 @@ impl Model {
         if tx.encoded().len() > self.config.tx_bytes_max {
             return Err(Error::Oversized { size: tx.encoded().len(), limit: self.config.tx_bytes_max });
         }
-        let (fee_cap, base_fee) = (tx.max_fee_per_gas(), self.head.base_fee_wei);
-        if fee_cap < base_fee.into() && !self.config.queue_below_base_fee {
-            return Err(Error::FeeCapBelowBaseFee { sender: who, fee_cap, base_fee });
-        }
         let base = self.base(who);
         if nonce < base {
             return Err(Error::NonceTooLow { next: base, nonce });
@@ -116,8 +112,8 @@ impl Model {
     ) -> Result<Vec<B256>, Error> {
         let who = tx.sender();
         let excess = (self.bytes() + tx.encoded().len() - freed).saturating_sub(self.config.pool_bytes_max);
-        let tip = Item { tx: tx.clone(), ..self.blank() }.tip(self.head);
-        let worth = self.worth(who, status, &[]).min(tip);
+        let price = Item { tx: tx.clone(), ..self.blank() }.price(self.head);
+        let worth = self.worth(who, status, &[]).min(price);
         let mut gone = vec![];
         let freed =
             |gone: &[B256]| -> usize { gone.iter().map(|hash| self.item(hash).tx.encoded().len()).sum() };
@@ -144,7 +140,8 @@ impl Model {
         }
         go(status, worth, &|gone| freed(gone) >= excess).map_err(|error| match error {
             Error::Full if status == Status::Queued && self.counted(Status::Pending) > 0 => {
-                Error::FutureReplacesPending
+                let pays = tx.max_fee_per_gas() >= self.head.base_fee_wei.into();
+                if pays { Error::FutureReplacesPending } else { Error::Underpriced }
             }
             error => error,
         })?;

@@ -30,6 +30,26 @@ impl Model {
     }
 
     pub(super) fn executable(&self, who: Address) -> Vec<Transaction> {
+        self.payable(who, self.head.base_fee_wei.into())
+    }
+
+    /// What waits for the base fee to fall: all that could be executed if there was none, behind what is pending, unless
+    /// the first of it only waits for room.
+    pub(super) fn below(&self, who: Address) -> Vec<Transaction> {
+        let pending = self.own(who).iter().filter(|item| item.status == Status::Pending).count();
+        let below = self.payable(who, 0).split_off(pending);
+        let waits = below.first().is_some_and(|tx| tx.max_fee_per_gas() < self.head.base_fee_wei.into());
+        if waits { below } else { vec![] }
+    }
+
+    /// Where a transaction stands, as a lookup shows it.
+    pub(super) fn shown(&self, item: &Item) -> Status {
+        let below = item.status == Status::Queued && self.below(item.tx.sender()).contains(&item.tx);
+        if below { Status::BelowBaseFee } else { item.status }
+    }
+
+    /// What could be executed one after the other at this base fee.
+    fn payable(&self, who: Address, base_fee: u128) -> Vec<Transaction> {
         let account = self.accounts[&who];
         let base = self.base(who);
         let mut funds = account.balance;
@@ -39,7 +59,7 @@ impl Model {
                 funds = funds.saturating_sub(cost(&item.tx));
                 continue;
             }
-            let pays = item.tx.max_fee_per_gas() >= self.head.base_fee_wei.into() && cost(&item.tx) <= funds;
+            let pays = item.tx.max_fee_per_gas() >= base_fee && cost(&item.tx) <= funds;
             if item.tx.nonce() != base + executable.len() as u64 || !pays {
                 break;
             }
@@ -70,7 +90,7 @@ impl Model {
     pub(super) fn worth(&self, who: Address, status: Status, gone: &[B256]) -> u128 {
         let own = self.own(who);
         let all = own.iter().filter(|item| item.status == status && !gone.contains(&item.tx.hash()));
-        all.map(|item| item.tip(self.head)).min().unwrap_or(u128::MAX)
+        all.map(|item| item.price(self.head)).min().unwrap_or(u128::MAX)
     }
 
     pub(super) fn own(&self, who: Address) -> Vec<&Item> {

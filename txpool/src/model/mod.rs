@@ -150,6 +150,11 @@ impl Item {
         self.tx.max_priority_fee_per_gas().expect("all are dynamic").min(room)
     }
 
+    fn price(&self, head: Head) -> u128 {
+        let tip = self.tx.max_priority_fee_per_gas().expect("all are dynamic");
+        self.tx.max_fee_per_gas().min(tip + u128::from(head.base_fee_wei))
+    }
+
     fn is(&self, who: Address, nonce: u64) -> bool {
         self.tx.sender() == who && self.tx.nonce() == nonce
     }

@@ -43,7 +43,7 @@ impl Model {
         });
         self.follow_events();
         let item = self.items.iter().find(|item| item.tx == *tx).expect("it was just added");
-        assert_eq!(item.status, outcome.expect("both are fine").status);
+        assert_eq!(self.shown(item), outcome.expect("both are fine").status);
         if expected.replaced.is_none() {
             assert_eq!(item.status == Status::Pending, expected.pending);
             if item.status == Status::Queued {

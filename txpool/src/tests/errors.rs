@@ -277,16 +277,6 @@ fn prices() {
     let generous = TxEip1559 { max_priority_fee_per_gas: 2 * GWEI + 1, ..dynamic() };
     let words = "max priority fee per gas higher than max fee per gas";
     says(&refused(raw(sign(generous))), words, Advice::Never);
-
-    let head = Head { base_fee_wei: 3 * GWEI as u64, ..HEAD };
-    let mut pool = Pool::new(Config::default(), head);
-    let late = Draft { fee: 3 * GWEI - 1, tip: 0, ..draft(0, 0, 1) };
-    says(
-        &last_refused(&mut pool, [late]),
-        "max fee per gas less than block base fee: address 0x0101010101010101010101010101010101010101, \
-         maxFeePerGas: 2999999999, baseFee: 3000000000",
-        Advice::RaiseFee,
-    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests of the pool as a whole.
 
 mod behaviour;
+mod below;
 mod errors;
 mod model;
 mod world;

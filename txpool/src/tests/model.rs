@@ -47,12 +47,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 
 fn configs() -> impl Strategy<Value = Config> {
     let bytes = prop_oneof![Just(1_500_usize), Just(1 << 20)];
-    (1..9_usize, 0..6_usize, 1..6_usize, bytes, any::<bool>()).prop_map(
-        |(pending_max, queued_max, sender_txs_max, pool_bytes_max, queue_below_base_fee)| Config {
-            queue_below_base_fee,
-            ..limits(pending_max, queued_max, sender_txs_max, pool_bytes_max)
-        },
-    )
+    (1..9_usize, 0..6_usize, 1..6_usize, bytes)
+        .prop_map(|(pending, queued, per_sender, bytes)| limits(pending, queued, per_sender, bytes))
 }
 
 proptest! {
