@@ -2,7 +2,8 @@
 //!
 //! A later transaction is worth nothing without the earlier ones of its sender, so what a sender's transactions are
 //! worth is what the least of them pays, and the one that leaves is the last: no gap is ever torn. The cheapest sender
-//! goes first; of equally cheap ones the one with the most transactions; then the one that came last.
+//! goes first; of equally cheap ones the one with the most transactions; then the one that came last. Only what pays more
+//! takes another one's place.
 //!
 //! Two indices, one for each kind, exist only while the pool is nearly full. They hold one candidate per sender; stale
 //! ones are recognised by their version when they come up.
@@ -49,14 +50,13 @@ struct Newcomer {
     sender: Option<usize>,
     worth: u128,
     pays_base_fee: bool,
-    pooled: usize,
 }
 
 impl Newcomer {
-    /// Whether it may take the place of `victim`: it pays more, or the same and its sender has fewer. The latter cannot
-    /// go to and fro, because afterwards the newcomer's sender does not have more.
+    /// Whether it may take the place of `victim`: only if it pays more. Whoever pays as much came first and was told that
+    /// it is accepted; and a sender whose last transaction leaves has a gap where it sends on.
     const fn beats(&self, victim: &Victim) -> bool {
-        self.worth > victim.worth.0 || self.worth == victim.worth.0 && victim.pooled > self.pooled
+        self.worth > victim.worth.0
     }
 }
 
@@ -161,7 +161,6 @@ impl Pool {
             sender: s,
             worth: sender.map_or(price, |sender| sender.worth(entry.state, base_fee).min(price)),
             pays_base_fee: entry.pays_base_fee(&self.head),
-            pooled: sender.map_or(0, |sender| sender.pooled) + 1,
         }
     }
 

@@ -27,8 +27,8 @@
 //!   [`Pool::next_nonce`]. [`Pool::reinsert`] puts the transactions of released blocks back: no limit drops them, and
 //!   what made a block fail ends up alone and then [poisonous](types::Reason::Poisonous).
 //! * **Limits** ([`Config`]): 1,000 pending, 1,000 queued, 16 per sender, one hour, 1 gwei, 32 KB per transaction, a byte
-//!   budget for all, 64 nonces ahead. A full pool gives up the cheapest, of equally cheap ones the largest sender's last;
-//!   what cannot be executed never displaces what can.
+//!   budget for all, 64 nonces ahead. A full pool gives up the cheapest for what pays more, of equally cheap ones the largest
+//!   sender's last; what cannot be executed never displaces what can.
 //! * **Errors** ([`Error`]) have the words, details and codes of go-ethereum, in the order of its checks, and say what the
 //!   caller may do ([`Advice`]).
 //! * **Events** ([`types::Event`]), to be [drained](Pool::drain_events) after every call, tell all of this as it happens.

@@ -9,7 +9,7 @@ use core::fmt;
 pub enum Reason {
     /// It stayed longer than the pool keeps a transaction.
     Expired,
-    /// The pool was full and others paid more.
+    /// There was no room for it: others paid more, or could be executed sooner.
     Evicted,
     /// The sender's nonce went past it: another transaction took its place on the chain.
     NonceTooLow,
@@ -89,7 +89,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired => f.write_str("expired: it stayed longer than the pool keeps a transaction"),
-            Self::Evicted => f.write_str("evicted: the pool was full and others paid more"),
+            Self::Evicted => f.write_str("evicted: the pool was full, and others paid more or could be executed sooner"),
             Self::NonceTooLow => f.write_str("nonce too low: another transaction took this nonce"),
             Self::Replaced { by } => write!(f, "replaced by {by}"),
             Self::Poisonous { attempts } => {

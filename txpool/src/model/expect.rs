@@ -123,9 +123,7 @@ impl Model {
                 if victim.tx.sender() == who {
                     return Err(Error::Full);
                 }
-                let theirs = self.worth(victim.tx.sender(), kind, &[]);
-                let count = self.left(victim.tx.sender(), kind, &gone);
-                if !(worth > theirs || worth == theirs && count > self.pooled(who) + 1) {
+                if worth <= self.worth(victim.tx.sender(), kind, &[]) {
                     return Err(Error::Underpriced);
                 }
                 gone.push(victim.tx.hash());

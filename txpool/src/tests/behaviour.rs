@@ -1,7 +1,7 @@
 //! One story per test.
 
 use super::world::{Draft, GWEI, HEAD, draft, names, pool, rich, sender, tx};
-use crate::{Account, Config, Head, Inserted, Pool, Returned, SenderContent, StateChange, Status, Verdict};
+use crate::{Account, Config, Error, Head, Inserted, Pool, Returned, SenderContent, StateChange, Status, Verdict};
 use alloy_primitives::{Address, B256, U256};
 use types::{BlockId, Duration, Event, Reason, Time, Transaction};
 
@@ -281,20 +281,26 @@ fn old_ones_expire_to_the_millisecond() {
 }
 
 #[test]
-fn a_full_pool_gives_up_the_cheapest_and_of_equals_the_largest_sender_s_last() {
+fn a_full_pool_gives_up_the_cheapest_for_what_pays_more_and_of_equals_the_largest_sender_s_last() {
     let mut pool = Pool::new(Config { pending_max: 4, ..Config::default() }, HEAD);
     for (n, nonce, tip) in [(0, 0, 5), (1, 0, 5), (1, 1, 5), (1, 2, 5)] {
         insert(&mut pool, &tx(n, nonce, tip));
     }
     pool.drain_events();
-    // The same price, but a sender with fewer: it takes the last one of the largest.
-    insert(&mut pool, &tx(2, 0, 5));
-    let evicted = Event::Evicted { hash: tx(1, 2, 5).hash(), sender: sender(1) };
-    assert_eq!(pool.drain_events().next(), Some(evicted));
+    // The same price is refused, however few its sender has: nobody is evicted who paid as much.
+    for (n, tip) in [(2, 5), (2, 4), (0, 5)] {
+        let nonce = u64::from(n == 0);
+        let error = pool.insert(tx(n, nonce, tip), rich(0), NOW).unwrap_err();
+        assert_eq!(error, Error::Underpriced);
+        assert_eq!(error.to_string(), "transaction underpriced");
+    }
+    assert_eq!(pool.drain_events().count(), 0);
+    assert_eq!(pool.next_nonce(&sender(1)), Some(3), "the largest sender has no gap");
     // A later one that pays much is worth no more than the earlier one that it needs.
     assert!(pool.insert(tx(0, 1, 9), rich(0), NOW).is_err());
     insert(&mut pool, &tx(3, 0, 9));
-    assert!(pool.get(&tx(1, 1, 5).hash()).is_none());
+    let evicted = Event::Evicted { hash: tx(1, 2, 5).hash(), sender: sender(1) };
+    assert_eq!(pool.drain_events().next(), Some(evicted));
     assert_eq!(pool.stats().pending, 4);
 }
 
