@@ -4,8 +4,9 @@ use crate::{
     event::Event,
     faults::Faults,
     genesis::{Genesis, params},
-    validator::{Options, StartError, Status, Validator, clock, now},
+    validator::{Options, StartError, Status, Validator, clock},
 };
+use ::clock::SystemClock;
 use jam::{ChainSpec, SlotClock, spec::Bootnode};
 use parking_lot::Mutex;
 use std::{
@@ -65,6 +66,7 @@ pub struct Devnet {
     config: Config,
     spec: ChainSpec,
     clock: SlotClock,
+    time: SystemClock,
     faults: Faults,
     events: broadcast::Sender<Event>,
     validators: Mutex<Vec<Option<Validator>>>,
@@ -74,13 +76,14 @@ impl Devnet {
     /// Starts all validators. Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let genesis = Genesis::new(params(config.cores), config.service, config.head);
+        let time = SystemClock::default();
         let faults = Faults::new(genesis.params.validators);
         let events = broadcast::Sender::new(EVENTS_MAX);
         let mut spec = genesis.spec(&[]);
         let mut validators = Vec::new();
         for index in 0..genesis.params.validators {
             let port = config.base_port.map_or(0, |base| base.saturating_add(index));
-            let options = options(&config, &spec, index, SocketAddr::new(config.ip, port));
+            let options = options(&config, &spec, index, SocketAddr::new(config.ip, port), &time);
             validators.push(Validator::watched(options, faults.clone(), events.clone())?);
         }
         let addresses = validators.iter().map(Validator::local_addr).collect::<Result<Vec<_>, _>>()?;
@@ -89,7 +92,7 @@ impl Devnet {
             validator.begin(&spec.bootnodes);
         }
         let validators = Mutex::new(validators.into_iter().map(Some).collect());
-        Ok(Self { clock: clock(config.slot_ms), config, spec, faults, events, validators })
+        Ok(Self { clock: clock(config.slot_ms), time, config, spec, faults, events, validators })
     }
 
     /// The chain specification, with all validators as bootnodes.
@@ -100,6 +103,11 @@ impl Devnet {
     /// The validators: keys and addresses.
     pub fn peers(&self) -> &[Bootnode] {
         &self.spec.bootnodes
+    }
+
+    /// The time that all validators of this process share.
+    pub const fn time(&self) -> &SystemClock {
+        &self.time
     }
 
     /// When slots begin.
@@ -130,7 +138,7 @@ impl Devnet {
 
     /// The next slots have no block.
     pub fn skip_slots(&self, count: u32) {
-        self.faults.skip_slots(self.clock.slot_at(now()), count);
+        self.faults.skip_slots(self.clock.slot_at(self.time.now()), count);
     }
 
     /// Takes a validator down. Whether it was up.
@@ -149,7 +157,7 @@ impl Devnet {
         let Some(node) = self.spec.bootnodes.get(place).filter(|_| is_down) else { return Ok(false) };
         let mut attempt = 0;
         let mut validator = loop {
-            let options = options(&self.config, &self.spec, index, node.addr);
+            let options = options(&self.config, &self.spec, index, node.addr, &self.time);
             match Validator::watched(options, self.faults.clone(), self.events.clone()) {
                 Err(StartError::Bind(_) | StartError::Store(_)) if attempt < BIND_ATTEMPTS => {
                     attempt += 1;
@@ -177,7 +185,7 @@ impl Devnet {
     }
 }
 
-fn options(config: &Config, spec: &ChainSpec, index: u16, listen: SocketAddr) -> Options {
+fn options(config: &Config, spec: &ChainSpec, index: u16, listen: SocketAddr, time: &SystemClock) -> Options {
     Options {
         spec: spec.clone(),
         index,
@@ -185,5 +193,6 @@ fn options(config: &Config, spec: &ChainSpec, index: u16, listen: SocketAddr) ->
         data_dir: config.data_dir.as_ref().map(|directory| directory.join(format!("validator-{index}"))),
         slot_ms: config.slot_ms,
         finality_lag: config.finality_lag,
+        time: time.clone(),
     }
 }

@@ -93,6 +93,13 @@ pub enum ChainEvent {
         /// Its slot.
         slot: u32,
     },
+    /// A peer announced a new block. That says something about the time, even if the block is already here.
+    Announced {
+        /// The peer, perhaps a validator.
+        validator: Ed25519Key,
+        /// The block's slot.
+        slot: u32,
+    },
     /// No peer has a block that was wanted.
     Unavailable {
         /// The block.
@@ -139,7 +146,7 @@ impl ChainEvent {
                 }
                 Update::default()
             }
-            Self::StateUnavailable { .. } | Self::Peer { .. } => Update::default(),
+            Self::StateUnavailable { .. } | Self::Peer { .. } | Self::Announced { .. } => Update::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256};
 use futures_util::future::BoxFuture;
 use txpool::SenderContent;
-use types::Transaction;
+use types::{Time, Transaction};
 
 /// Why a transaction was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,6 +50,13 @@ pub trait Driver: Send + Sync + 'static {
 
     /// What the pool holds: of one sender, or of all.
     fn content(&self, sender: Option<Address>) -> BoxFuture<'_, Vec<SenderContent>>;
+
+    /// The time that the next block would have if it were opened now.
+    fn now(&self) -> Time;
+
+    /// Asks for a snapshot that shows every transaction that was accepted before this call. The channel says so, or is
+    /// closed, when it has been published.
+    fn refresh(&self) -> std::sync::mpsc::Receiver<()>;
 
     /// Carries out an order. The answer says in how many things it resulted, such as transactions dropped.
     fn order(&self, order: Order) -> BoxFuture<'_, Result<u64, OrderError>>;

@@ -50,6 +50,8 @@ pub struct SlotCores {
 /// What only those who watch the node want to know.
 #[derive(Clone, Debug, Default)]
 pub struct Insight {
+    /// How many transactions had been accepted when the snapshot was made.
+    pub accepted: u64,
     /// What lies ahead of the bundles; `None` if there is no queue that is driven.
     pub outlook: Option<Arc<queue::Outlook>>,
     /// How large the newest blocks came out, by number. Not known of blocks from before a restart.

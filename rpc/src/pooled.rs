@@ -8,7 +8,10 @@ use alloy_primitives::{
     map::{AddressMap, B256Map},
 };
 use parking_lot::{Mutex, RwLock};
-use std::collections::VecDeque;
+use std::{
+    collections::VecDeque,
+    sync::atomic::{AtomicU64, Ordering},
+};
 use types::{BlockId, Event, Reason, Time, Transaction};
 
 const PARTS: usize = 64;
@@ -73,6 +76,8 @@ pub struct PoolIndex {
     /// When those that are final were accepted.
     accepted: Mutex<Kept<Time>>,
     blocks: Mutex<Kept<Times>>,
+    /// How many transactions were accepted.
+    accepted_count: AtomicU64,
 }
 
 /// A map that forgets its oldest entries.
@@ -116,6 +121,7 @@ impl Default for PoolIndex {
             ended: Mutex::new(Kept::new(ENDED_MAX)),
             accepted: Mutex::new(Kept::new(ACCEPTED_MAX)),
             blocks: Mutex::new(Kept::new(BLOCKS_MAX)),
+            accepted_count: AtomicU64::new(0),
         }
     }
 }
@@ -133,6 +139,12 @@ impl PoolIndex {
     pub fn insert(&self, tx: Transaction, since: Time, pending: bool) {
         let pooled = Pooled { tx, since, attempts: 0, pending };
         self.part(&pooled.tx.hash()).write().insert(pooled.tx.hash(), pooled);
+        self.accepted_count.fetch_add(1, Ordering::Release);
+    }
+
+    /// How many transactions were accepted so far; a snapshot with fewer does not show the newest of them.
+    pub fn accepted_count(&self) -> u64 {
+        self.accepted_count.load(Ordering::Acquire)
     }
 
     /// Tells a sender's next nonce as the pool sees it; `None` if the sender has nothing there.

@@ -1,7 +1,7 @@
 //! Finding blocks, transactions and states: in the snapshot first, then in the archive.
 
 use crate::{
-    Archive, Error, PendingBlock, RecentBlock, Snapshot, State,
+    Archive, Driver, Error, PendingBlock, RecentBlock, Snapshot, State,
     archive::{Foreign, Place},
     chain::Chain,
     error,
@@ -166,6 +166,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) archive: &'a dyn Archive,
     pub(crate) chain: &'a Chain,
+    pub(crate) driver: &'a dyn Driver,
 }
 
 impl Reading<'_> {
@@ -227,17 +228,23 @@ impl Reading<'_> {
         Ok(block.map(|block| Found::Sealed { block, foreign }))
     }
 
-    /// The open block, or an empty one where none is open.
+    /// The open block, or the one that would be opened now.
     pub(crate) fn pending(&self) -> Result<Arc<PendingBlock>, Error> {
-        if let Some(pending) = &self.snapshot.pending {
-            return Ok(pending.clone());
+        match &self.snapshot.pending {
+            Some(pending) => Ok(pending.clone()),
+            None => self.next(),
         }
+    }
+
+    /// An empty block on the newest one, opened now.
+    pub(crate) fn next(&self) -> Result<Arc<PendingBlock>, Error> {
         let latest = self.snapshot.latest();
         let parent = latest.header();
         let header = Header {
             parent_hash: latest.id().hash,
             number: parent.number.saturating_add(1),
-            timestamp: parent.timestamp.saturating_add(1),
+            // An idle chain has no blocks, so the newest one's time may be hours back.
+            timestamp: parent.timestamp.max(self.driver.now().as_secs()),
             beneficiary: self.chain.beneficiary,
             base_fee_per_gas: Some(self.chain.next_base_fee(parent)),
             gas_used: 0,

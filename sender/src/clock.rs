@@ -1,37 +1,41 @@
-//! The one place that reads the machine's clock. What it says never goes back, whatever the machine's clock does: leases,
-//! loans, intervals and the order of acceptance all rest on it.
+//! Where the sender's time comes from: leases, loans, intervals and the order of acceptance all rest on it.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use ::clock::SystemClock;
+use core::fmt;
+use std::sync::Arc;
 use types::Time;
 
-/// The latest time that anybody in this process was told, in milliseconds.
-static LATEST: AtomicU64 = AtomicU64::new(0);
+/// The time of one process. It runs back only when a clock that was wrong is corrected.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Time + Send + Sync>);
 
-/// The time now. In one process it never goes back.
-pub fn wall_clock() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    not_before(&LATEST, u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+impl Clock {
+    /// A clock that shows what this function says.
+    pub fn new(now: impl Fn() -> Time + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        (self.0)()
+    }
 }
 
-/// The time, or the latest one that was told before if that is later.
-fn not_before(latest: &AtomicU64, now_ms: u64) -> Time {
-    let before = latest.fetch_max(now_ms, Ordering::Relaxed);
-    Time::from_millis(before.max(now_ms))
+impl Default for Clock {
+    /// The machine's clock, for a process that has no node's to share.
+    fn default() -> Self {
+        SystemClock::default().into()
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl From<SystemClock> for Clock {
+    fn from(clock: SystemClock) -> Self {
+        Self::new(move || clock.now())
+    }
+}
 
-    #[test]
-    fn a_clock_that_is_set_back_stands_still_until_it_has_caught_up() {
-        let latest = AtomicU64::new(0);
-        let told: Vec<u64> =
-            [10, 12, 3, 11, 12, 15].iter().map(|ms| not_before(&latest, *ms).as_millis()).collect();
-        assert_eq!(told, [10, 12, 12, 12, 12, 15]);
-        assert!(wall_clock() <= wall_clock());
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({})", self.now())
     }
 }

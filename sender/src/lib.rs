@@ -81,5 +81,5 @@ mod transaction;
 pub mod webhook;
 mod worker;
 
-pub use clock::wall_clock;
+pub use clock::Clock;
 pub use facade::{Copied, Error, Sender, Settings, StartDeliveries};

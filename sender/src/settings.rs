@@ -1,6 +1,8 @@
 //! What a sender is started with.
 
-use crate::{duty::Deliveries, facade::Error, model::Config, signer::Keys, store::Store, target::Target};
+use crate::{
+    clock::Clock, duty::Deliveries, facade::Error, model::Config, signer::Keys, store::Store, target::Target,
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Runs the deliverer: called once, with what it needs.
@@ -18,6 +20,8 @@ pub struct Settings {
     pub config: Config,
     /// This process's name, as others see it in leases.
     pub holder: String,
+    /// The time.
+    pub clock: Clock,
     /// Runs the deliverer of webhooks; without one nothing is delivered, but all of it is kept.
     pub deliveries: Option<StartDeliveries>,
 }
@@ -30,11 +34,12 @@ pub(crate) struct Parts {
     pub home_chain: u64,
     pub config: Config,
     pub holder: String,
+    pub clock: Clock,
 }
 
 impl Settings {
     pub(crate) fn into_parts(self) -> Result<(Parts, Option<StartDeliveries>), Error> {
-        let Self { store, keys, targets, config, holder, deliveries } = self;
+        let Self { store, keys, targets, config, holder, clock, deliveries } = self;
         let home_chain = targets.first().map(|target| target.chain_id());
         let home_chain = home_chain.ok_or_else(|| Error::Invalid("a sender needs a chain".into()))?;
         let count = targets.len();
@@ -42,6 +47,6 @@ impl Settings {
         if targets.len() != count {
             return Err(Error::Invalid("two targets are for the same chain".into()));
         }
-        Ok((Parts { store, keys, targets, home_chain, config, holder }, deliveries))
+        Ok((Parts { store, keys, targets, home_chain, config, holder, clock }, deliveries))
     }
 }

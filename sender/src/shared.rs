@@ -1,7 +1,7 @@
 //! What all calls and all workers of a sender share.
 
 use crate::{
-    clock::wall_clock,
+    clock::Clock,
     duty::Duty,
     facade::Error,
     model::{
@@ -39,6 +39,7 @@ pub(crate) struct Shared {
     pub home_chain: u64,
     pub config: Config,
     pub holder: String,
+    pub clock: Clock,
     pub registry: Registry,
     pub stats: Arc<Stats>,
     pub events: broadcast::Sender<Arc<Event>>,
@@ -59,7 +60,7 @@ impl Shared {
         duties: mpsc::UnboundedSender<Duty>,
         stats: Arc<Stats>,
     ) -> Self {
-        let crate::settings::Parts { store, keys, targets, home_chain, config, holder } = settings;
+        let crate::settings::Parts { store, keys, targets, home_chain, config, holder, clock } = settings;
         Self {
             store,
             keys,
@@ -67,6 +68,7 @@ impl Shared {
             home_chain,
             config,
             holder,
+            clock,
             registry,
             stats,
             events: broadcast::channel(EVENTS_KEPT).0,
@@ -80,7 +82,7 @@ impl Shared {
     }
 
     pub(crate) fn now(&self) -> Time {
-        wall_clock()
+        self.clock.now()
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

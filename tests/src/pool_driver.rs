@@ -60,6 +60,15 @@ impl Driver for PoolDriver {
         Box::pin(std::future::ready(content))
     }
 
+    /// A second after the newest block: recorded chains stand in the past.
+    fn now(&self) -> Time {
+        Time::from_secs(self.feed.snapshot().latest().header().timestamp + 1)
+    }
+
+    fn refresh(&self) -> std::sync::mpsc::Receiver<()> {
+        std::sync::mpsc::channel().1
+    }
+
     fn order(&self, order: Order) -> BoxFuture<'_, Result<u64, OrderError>> {
         self.orders.lock().push(order);
         Box::pin(std::future::ready(match order {

@@ -89,7 +89,9 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired => f.write_str("expired: it stayed longer than the pool keeps a transaction"),
-            Self::Evicted => f.write_str("evicted: the pool was full, and others paid more or could be executed sooner"),
+            Self::Evicted => {
+                f.write_str("evicted: the pool was full, and others paid more or could be executed sooner")
+            }
             Self::NonceTooLow => f.write_str("nonce too low: another transaction took this nonce"),
             Self::Replaced { by } => write!(f, "replaced by {by}"),
             Self::Poisonous { attempts } => {

@@ -1,6 +1,6 @@
 //! Assuring: fetching our shards of new reports, and saying that we hold them.
 
-use super::{Inner, now, slots::assurance_time};
+use super::{Inner, slots::assurance_time};
 use crate::{
     data::{is_justified, shard_index},
     event::Deed,
@@ -68,7 +68,7 @@ impl Inner {
     /// Says what we hold of the best block's reports, if it is time and was not said yet.
     pub(super) fn assure_if_due(self: &Arc<Self>) {
         let slot = self.slot_now();
-        if now() < assurance_time(&self.clock, slot) || self.faults.is_unavailable() {
+        if self.now() < assurance_time(&self.clock, slot) || self.faults.is_unavailable() {
             return;
         }
         let Some(assurance) = self.next_assurance() else { return };

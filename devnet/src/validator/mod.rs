@@ -23,6 +23,7 @@ use crate::{
     keys::Keys,
     store::{Store, StoreError},
 };
+use ::clock::SystemClock;
 use jam::{
     ChainSpec, Ed25519Key, HeaderHash, SlotClock, slot::COMMON_ERA, spec::Bootnode, state::StateError,
 };
@@ -33,7 +34,7 @@ use std::{
     net::SocketAddr,
     path::PathBuf,
     sync::{Arc, OnceLock},
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::Duration,
 };
 use tokio::{
     sync::{Semaphore, broadcast, watch},
@@ -66,6 +67,8 @@ pub struct Options {
     pub slot_ms: u64,
     /// How many blocks finality stays behind.
     pub finality_lag: u64,
+    /// The time. Validators of one process share it.
+    pub time: SystemClock,
 }
 
 /// Why a validator cannot start.
@@ -105,12 +108,6 @@ pub const fn clock(slot_ms: u64) -> SlotClock {
     SlotClock::starting_at(COMMON_ERA, slot_ms)
 }
 
-/// What time it is.
-pub fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 /// A validator that listens and, once it [began](Validator::begin), takes part.
 #[derive(Debug)]
 pub struct Validator {
@@ -128,6 +125,7 @@ struct Inner {
     founders: Vec<Ed25519Key>,
     params: jam::Params,
     clock: SlotClock,
+    time: SystemClock,
     finality_lag: u64,
     core: Mutex<core::Core>,
     store: Option<Store>,
@@ -156,7 +154,7 @@ impl Validator {
         faults: Faults,
         events: broadcast::Sender<Event>,
     ) -> Result<Self, StartError> {
-        let Options { spec, index, listen, data_dir, slot_ms, finality_lag } = options;
+        let Options { spec, index, listen, data_dir, slot_ms, finality_lag, time } = options;
         if slot_ms < SLOT_MS_MIN {
             return Err(StartError::SlotTooShort(slot_ms));
         }
@@ -187,6 +185,7 @@ impl Validator {
             founders: (0..u32::from(count)).map(|i| Keys::trivial(i).ed25519.public()).collect(),
             params: spec.params,
             clock: clock(slot_ms),
+            time,
             finality_lag,
             core: Mutex::new(core::Core::new(tree, data, limits)),
             store,
@@ -306,7 +305,11 @@ impl Inner {
     }
 
     fn slot_now(&self) -> u32 {
-        self.clock.slot_at(now())
+        self.clock.slot_at(self.now())
+    }
+
+    fn now(&self) -> Time {
+        self.time.now()
     }
 
     fn endpoint(&self) -> Option<&Endpoint> {

@@ -1,6 +1,6 @@
 //! What happens by the clock: making a block when a slot begins, assuring what we hold before the next one does.
 
-use super::{Inner, now};
+use super::Inner;
 use crate::{
     chain::{Ingredients, Node, Tree},
     event::Deed,
@@ -20,7 +20,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
     let mut authored = inner.slot_now();
     let mut assured = authored;
     loop {
-        let (now, slot) = (now(), inner.slot_now());
+        let (now, slot) = (inner.now(), inner.slot_now());
         if slot > authored {
             authored = slot;
             inner.author(slot);
@@ -33,7 +33,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
             true => assurance_time(&inner.clock, slot),
             false => inner.clock.start_of(slot.saturating_add(1)),
         };
-        tokio::time::sleep(next.since(super::now()).max(Duration::from_millis(1))).await;
+        tokio::time::sleep(next.since(inner.now()).max(Duration::from_millis(1))).await;
     }
 }
 

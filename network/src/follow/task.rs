@@ -138,6 +138,7 @@ impl Task {
             }
             Heard::Announcement(announcement) => {
                 let Announcement { header, finalized } = *announcement;
+                self.emit(ChainEvent::Announced { validator: peer, slot: header.slot }).await;
                 self.finality(peer, finalized).await;
                 self.offered(peer, header.hash(), header.slot);
             }

@@ -220,8 +220,9 @@ options! {
     "Building" block_txs_max "block-txs-max" "PECTIN_BLOCK_TXS_MAX": usize = "as many as fit" like "1000",
     /// Gas of a block at most; the chain's own limit holds in any case.
     "Building" gas_limit "gas-limit" "PECTIN_GAS_LIMIT": u64 = "120000000",
-    /// Empty blocks after the last transaction, one per slot, so that whoever waits for confirmations gets them.
-    "Building" empty_blocks "empty-blocks" "PECTIN_EMPTY_BLOCKS": u32 = "2",
+    /// Empty blocks after the last transaction, one per slot, for clients that wait for confirmations. More follow while
+    /// the base fee is above its floor.
+    "Building" empty_blocks "empty-blocks" "PECTIN_EMPTY_BLOCKS": u32 = "12",
     /// Build and execute, but never submit: true or false.
     "Building" dry_run "dry-run" "PECTIN_DRY_RUN": bool [num_args = 0..=1, require_equals = true, default_missing_value = "true"] = "false",
 

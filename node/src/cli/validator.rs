@@ -52,6 +52,7 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
         data_dir: args.data_dir,
         slot_ms: args.slot_ms,
         finality_lag: args.finality_lag,
+        time: clock::SystemClock::default(),
     };
     stop::run(async move |mut stop| {
         devnet::validator::run(options, stop.asked()).await.map_err(Failure::from)

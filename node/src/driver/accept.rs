@@ -43,12 +43,19 @@ impl Driver {
         Ok(())
     }
 
+    /// Shows readers everything that was accepted so far, and then answers.
+    pub fn show_now(&mut self, answer: Answer) {
+        self.view.blocks_changed();
+        self.output.answers.push((answer, vec![]));
+    }
+
     fn insert(&mut self, tx: Transaction) -> Result<Result<B256, txpool::Error>, Broken> {
         let account = self.chain.account(tx.sender())?;
         let hash = tx.hash();
         let inserted = self.pool.insert(tx.clone(), account, self.now);
         if let Ok(inserted) = &inserted {
             self.output.batch.accepted(&tx, self.now);
+            self.accepted += 1;
             self.output.news.accepted.push((tx, self.now, inserted.status == Status::Pending));
         }
         self.gather_pool();

@@ -75,7 +75,7 @@ impl Driver {
                 let delay = seal_delay(self.settings.seal_after, slot, queued, self.bundler.params.cores);
                 open.first_at.map(|first| first + delay)
             }
-            None => (self.empty_blocks_due > 0).then(|| self.last_seal + slot),
+            None => self.wants_empty_block().then(|| self.last_seal + slot),
         }
     }
 
@@ -164,10 +164,7 @@ impl Driver {
             Err(why) if is_empty => return Err(Broken::State(format!("an empty block is refused: {why}"))),
             Err(why) => return self.discard_refused(&sealed, &why.to_string()),
         };
-        self.empty_blocks_due = match is_empty {
-            true => self.empty_blocks_due.saturating_sub(1),
-            false => self.settings.empty_blocks,
-        };
+        self.empty_blocks = if is_empty { self.empty_blocks.saturating_add(1) } else { 0 };
         self.last_seal = self.now;
         let (block, parent) = (sealed.block().id(), self.chain.newest_id());
         let hashes = sealed.block().transactions().iter().map(Transaction::hash).collect::<Vec<B256>>();

@@ -100,6 +100,7 @@ impl Driver {
 
     pub(super) fn insight(&self) -> Insight {
         Insight {
+            accepted: self.accepted,
             outlook: Some(Arc::new(self.queue.outlook(self.now))),
             sizes: Arc::clone(&self.watch.sizes),
             slots: self.watch.slots.iter().cloned().collect(),

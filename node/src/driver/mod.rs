@@ -23,6 +23,7 @@ mod act;
 mod build;
 mod chain;
 mod follow;
+mod idle;
 mod insight;
 mod reach;
 mod seal_policy;
@@ -143,8 +144,12 @@ pub struct Driver {
     chain_news: u64,
     /// Counts every block that was ever opened here.
     build_counter: u64,
-    /// Empty blocks that may still follow the last transaction.
-    empty_blocks_due: u32,
+    /// Counts what was accepted, and what was in the pool at the start.
+    accepted: u64,
+    /// Whether time is certain enough to let transactions expire.
+    is_time_confirmed: bool,
+    /// Empty blocks since the last transaction.
+    empty_blocks: u32,
     last_seal: Time,
     is_paused: bool,
     /// Senders whose next nonce may have changed.
@@ -164,7 +169,9 @@ impl Driver {
         self.handle_chain()?;
         self.update_reach();
         self.queue.handle_timeout(self.now);
-        self.pool.cleanup(self.now);
+        if self.is_time_confirmed {
+            self.pool.cleanup(self.now);
+        }
         self.gather_pool();
         self.build()?;
         self.act()?;
@@ -198,7 +205,13 @@ impl Driver {
     pub fn poll_timeout(&mut self) -> Option<Time> {
         // Who never submits has no window to wait for.
         let queue = self.queue.poll_timeout(self.now).filter(|_| !self.settings.dry_run);
-        [queue, self.pool.poll_timeout(), self.seal_due(), self.show_due()].into_iter().flatten().min()
+        let expiry = self.pool.poll_timeout().filter(|_| self.is_time_confirmed);
+        [queue, expiry, self.seal_due(), self.show_due()].into_iter().flatten().min()
+    }
+
+    /// Says whether the clock is believed. A clock that may be hours ahead must not expire what was accepted.
+    pub const fn set_time_confirmed(&mut self, is_confirmed: bool) {
+        self.is_time_confirmed = is_confirmed;
     }
 
     /// The pool, to look at.

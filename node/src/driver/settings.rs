@@ -13,7 +13,7 @@ pub struct Settings {
     pub beneficiary: Address,
     /// How long after its first transaction a block is sealed while the queue is empty.
     pub seal_after: Duration,
-    /// Empty blocks after the last transaction, one per slot, so that whoever waits for confirmations gets them.
+    /// Empty blocks after the last transaction, one per slot, for clients that wait for confirmations.
     pub empty_blocks: u32,
     /// Build and execute, but never submit.
     pub dry_run: bool,
@@ -28,7 +28,7 @@ impl Settings {
             secret,
             beneficiary: Address::ZERO,
             seal_after: Duration::from_millis(500),
-            empty_blocks: 2,
+            empty_blocks: 12,
             dry_run: false,
             states_kept: 128,
         }

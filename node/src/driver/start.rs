@@ -98,7 +98,9 @@ impl Driver {
             update,
             chain_news: 0,
             build_counter: recovered.build,
-            empty_blocks_due: 0,
+            accepted: 0,
+            is_time_confirmed: true,
+            empty_blocks: 0,
             last_seal: now,
             is_paused: false,
             senders: AddressSet::default(),
@@ -112,6 +114,8 @@ impl Driver {
         let blocks = final_numbers.into_iter().map(|number| reader.receipted(number));
         let blocks = blocks.collect::<Result<Vec<_>, _>>()?;
         driver.remember(blocks.into_iter().flatten());
+        driver.follow_blocks();
+        driver.count_empty_blocks();
         driver.view.blocks_changed();
         Ok(driver)
     }
@@ -130,6 +134,7 @@ impl Driver {
         self.output.news.events.retain(|event| event.ended().is_some());
         for (tx, at) in accepted {
             let pending = self.pool.get(&tx.hash()).is_some_and(|found| found.status == Status::Pending);
+            self.accepted += 1;
             self.output.news.accepted.push((tx, at, pending));
         }
         Ok(())

@@ -66,6 +66,11 @@ impl Driver {
         self.view.peers = peers;
     }
 
+    /// How many transactions each of the blocks that readers see has, oldest first.
+    pub(super) fn recent_blocks(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.view.blocks.values().map(|block| block.block.block.transactions().len())
+    }
+
     /// Takes in blocks that were final before the start, oldest first.
     pub(super) fn remember(&mut self, blocks: impl IntoIterator<Item = ReceiptedBlock>) {
         for block in blocks {

@@ -1,7 +1,8 @@
 //! The JAM network around the driver: what peers say goes in, what is wanted of them goes out, and packages leave.
 
-use super::{clock::WallClock, driving::Command};
+use super::driving::Command;
 use crate::driver::Outgoing;
+use clock::SystemClock;
 use jam::{
     HeaderHash, Params,
     codec::{Bytes, Decode},
@@ -67,6 +68,9 @@ fn command(event: ChainEvent, params: &Params) -> Option<Command> {
     match event {
         ChainEvent::Block { block, .. } => Some(Command::Block(block)),
         ChainEvent::Final { validator, hash, slot } => Some(Command::Final(validator, hash, slot)),
+        ChainEvent::Announced { validator, slot } => {
+            Some(Command::Announced(validator, slot, SystemClock::reading()))
+        }
         ChainEvent::Unavailable { hash } => Some(Command::Unavailable(hash)),
         ChainEvent::State { header, entries, .. } => state(header, entries, params),
         ChainEvent::StateUnavailable { .. } | ChainEvent::Peer { .. } => None,
@@ -89,7 +93,7 @@ pub(crate) async fn send(
     endpoint: Endpoint,
     outgoing: Outgoing,
     params: Params,
-    clock: WallClock,
+    clock: SystemClock,
     commands: Sender<Command>,
 ) {
     let (block, package) = (outgoing.block(), outgoing.package());

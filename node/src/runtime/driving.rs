@@ -7,6 +7,7 @@
 
 use crate::driver::{Answer, Broken, Driver, Output};
 use alloy_primitives::Address;
+use clock::Reading;
 use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::Sent;
 use rpc::{Order, OrderError};
@@ -56,6 +57,10 @@ pub(crate) enum Command {
     },
     /// Nobody has this block.
     Unavailable(HeaderHash),
+    /// A validator announced a block of a slot, at this reading of the machine's clocks.
+    Announced(Ed25519Key, u32, Reading),
+    /// A reader wants a snapshot of what was accepted so far, and is answered when it has been published.
+    Show(Answer),
     /// How a submission ended.
     Sent(u64, PackageHash, Sent),
     /// Something happened outside the driver that everybody is to hear of.
@@ -97,6 +102,10 @@ impl Unanswered {
 pub(crate) trait World {
     /// The time now.
     fn now(&self) -> Time;
+    /// Whether time can be relied on for what cannot be undone, such as expiry.
+    fn is_time_confirmed(&self) -> bool;
+    /// A validator announced a block of a slot.
+    fn announced(&mut self, driver: &Driver, validator: Ed25519Key, slot: u32, at: Reading);
     /// The driver has taken a step.
     fn stepped(&mut self, driver: &Driver);
 }
@@ -117,12 +126,13 @@ pub(crate) fn run(
             Ok(first) => {
                 gathered.from(first, commands);
                 for command in gathered.commands.drain(..) {
-                    stop |= handle(driver, command, world.now())?;
+                    stop |= handle(driver, command, world)?;
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => stop = true,
         }
+        driver.set_time_confirmed(world.is_time_confirmed());
         let output = driver.step(world.now())?;
         unanswered.add(output.answers.len());
         if !output.is_empty() && outputs.send(output).is_err() {
@@ -175,13 +185,16 @@ impl Gathered {
 }
 
 /// Tells the driver; whether it is to stop.
-fn handle(driver: &mut Driver, command: Command, now: Time) -> Result<bool, Broken> {
+fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Result<bool, Broken> {
+    let now = world.now();
     match command {
         Command::Submit(txs, answer) => driver.submit(txs, answer, now)?,
         Command::Block(block) => driver.import(*block, now),
         Command::Final(validator, hash, slot) => driver.final_word(validator, hash, slot),
         Command::State { header, recent, entries } => driver.learn(header, &recent, &entries),
         Command::Unavailable(hash) => driver.unavailable(hash),
+        Command::Announced(validator, slot, at) => world.announced(driver, validator, slot, at),
+        Command::Show(answer) => driver.show_now(answer),
         Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
         Command::Tell(event) => driver.tell(event),
         Command::Rebase(base) => driver.rebase(&base),

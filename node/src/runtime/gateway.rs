@@ -3,18 +3,20 @@
 use super::{driving::Command, writer::WriterHealth};
 use crate::driver::Answer;
 use alloy_primitives::{Address, B256};
+use clock::SystemClock;
 use futures_util::{FutureExt, future::BoxFuture};
 use rpc::{Order, OrderError, SubmitError};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{self, Sender};
 use tokio::sync::oneshot;
 use txpool::SenderContent;
-use types::Transaction;
+use types::{Time, Transaction};
 
 /// Sends commands to the driver's thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Gateway {
     pub(crate) commands: Sender<Command>,
     pub(crate) health: WriterHealth,
+    pub(crate) clock: SystemClock,
 }
 
 const STOPPED: &str = "it is shutting down";
@@ -63,6 +65,17 @@ impl rpc::Driver for Gateway {
             content.await.unwrap_or_default()
         }
         .boxed()
+    }
+
+    fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    fn refresh(&self) -> mpsc::Receiver<()> {
+        let (done, is_done) = mpsc::channel();
+        // The reader may have given up by then.
+        self.tell(Command::Show(Answer::new(move |_| drop(done.send(())))));
+        is_done
     }
 
     fn order(&self, order: Order) -> BoxFuture<'_, Result<u64, OrderError>> {

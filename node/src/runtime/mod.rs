@@ -2,7 +2,6 @@
 
 mod archive;
 mod chain;
-mod clock;
 mod driving;
 mod gateway;
 mod methods;
@@ -10,7 +9,6 @@ mod publish;
 mod writer;
 
 pub use archive::StoreArchive;
-pub(crate) use clock::WallClock;
 pub use methods::{DevMethods, Faucet};
 pub use rpc::Config as RpcConfig;
 pub(crate) use writer::WriterHealth;
@@ -22,6 +20,7 @@ use crate::{
     sender::{self, Pool, Push, SenderConfig, SenderError},
     web::{self, Web},
 };
+use clock::{SystemClock, Trust};
 use devnet::Devnet;
 pub(crate) use driving::Command;
 use driving::Unanswered;
@@ -148,7 +147,7 @@ struct First {
 fn begin(
     started: Started,
     store: &Store,
-    clock: &WallClock,
+    clock: &SystemClock,
     outputs: &mpsc::SyncSender<Output>,
 ) -> Result<(Driver, First), StartError> {
     let mut driver = Driver::start(started, store, clock.now(), |values| {
@@ -190,7 +189,7 @@ impl Node {
         // Now, and not when the first transaction comes: it takes some milliseconds.
         tracing::info!("signatures are recovered {} at a time", ecrecover::at_once());
         let params = started.bundler.params;
-        let clock = WallClock::default();
+        let clock = time(&config);
         let (slots, evm) = (started.clock, started.bundler.config);
         let (commands, orders) = mpsc::channel();
         let (outputs, written) = mpsc::sync_channel(OUTPUTS_MAX);
@@ -276,7 +275,8 @@ impl Node {
                 tell(&end, result.err().map(Ended::Store));
             })?
         };
-        let gateway = Arc::new(Gateway { commands: commands.clone(), health: health.clone() });
+        let gateway =
+            Arc::new(Gateway { commands: commands.clone(), health: health.clone(), clock: clock.clone() });
         let sources = |extensions| Sources {
             chain: rpc::Chain::new(
                 &evm,
@@ -298,7 +298,7 @@ impl Node {
             let archive = Arc::new(StoreArchive(store.clone()));
             let pool = Pool::new(evm.chain_id, feed.clone(), own, archive, (*gateway).clone(), slots);
             let webhooks = managed.webhooks.clone();
-            let sender = sender::start(managed, Arc::new(pool)).await?;
+            let sender = sender::start(managed, Arc::new(pool), &clock).await?;
             extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
             extensions.push(Arc::new(Push { sender: sender.clone(), open }));
             rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
@@ -384,6 +384,19 @@ impl Node {
         drop(peers);
         endpoint.shutdown().await;
         left.ok().and_then(Result::ok).flatten()
+    }
+}
+
+/// The time that everything in this process acts on. Validators of our own have no better source than this machine;
+/// others know whether its clock is right.
+fn time(config: &Config) -> SystemClock {
+    let Started { bundler, clock, .. } = &config.driver;
+    match &config.devnet {
+        Some(devnet) => devnet.time().clone(),
+        None => SystemClock::new(Trust::Validators {
+            count: bundler.params.validators,
+            slot: clock.slot_duration(),
+        }),
     }
 }
 

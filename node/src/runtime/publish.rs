@@ -2,7 +2,6 @@
 
 use super::{
     chain::{self, Wish},
-    clock::WallClock,
     driving::{Command, Unanswered, World},
     methods::Guarantors,
 };
@@ -10,7 +9,8 @@ use crate::{
     driver::{Driver, News, Output},
     observe::Observer,
 };
-use jam::{HeaderHash, Params, SlotClock};
+use clock::{Reading, SystemClock};
+use jam::{Ed25519Key, HeaderHash, Params, SlotClock};
 use network::{Endpoint, Handshake, StateWanted};
 use rpc::{Feed, PoolIndex};
 use std::sync::{Arc, mpsc::Sender};
@@ -28,7 +28,7 @@ pub(super) struct Publisher {
     pub(super) observer: Arc<Observer>,
     pub(super) endpoint: Endpoint,
     pub(super) params: Params,
-    pub(super) clock: WallClock,
+    pub(super) clock: SystemClock,
     pub(super) commands: Sender<Command>,
     pub(super) unanswered: Unanswered,
     pub(super) runtime: tokio::runtime::Handle,
@@ -71,7 +71,7 @@ impl Publisher {
 /// What the driver wants of the network, told when it changes.
 #[derive(Debug)]
 pub(super) struct Wishes {
-    clock: WallClock,
+    clock: SystemClock,
     wishes: UnboundedSender<Wish>,
     slots: SlotClock,
     /// How much the driver had been told of the chain when it was last looked at, and in which slot that was.
@@ -88,7 +88,7 @@ pub(super) struct Wishes {
 
 impl Wishes {
     pub(super) const fn new(
-        clock: WallClock,
+        clock: SystemClock,
         wishes: UnboundedSender<Wish>,
         slots: SlotClock,
         guarantors: Guarantors,
@@ -142,6 +142,17 @@ impl Wishes {
 impl World for Wishes {
     fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    fn is_time_confirmed(&self) -> bool {
+        self.clock.is_confirmed()
+    }
+
+    /// Only validators of the present epoch say anything about the time: anybody can connect.
+    fn announced(&mut self, driver: &Driver, validator: Ed25519Key, slot: u32, at: Reading) {
+        if driver.follower().view().epoch().current.has_voter(&validator) {
+            self.clock.announced(validator.0.0, self.slots.start_of(slot), at);
+        }
     }
 
     fn stepped(&mut self, driver: &Driver) {

@@ -21,6 +21,7 @@ pub(crate) use pool::Pool;
 pub(crate) use push::Push;
 pub use typed::preimage as typed_data_preimage;
 
+use ::clock::SystemClock;
 use ::sender::{
     Sender, Settings,
     http::Client,
@@ -100,31 +101,40 @@ pub enum SenderError {
 }
 
 /// Starts the sender over this node's pool.
-pub(crate) async fn start(config: SenderConfig, home: Arc<dyn Target>) -> Result<Sender, SenderError> {
+pub(crate) async fn start(
+    config: SenderConfig,
+    home: Arc<dyn Target>,
+    time: &SystemClock,
+) -> Result<Sender, SenderError> {
+    let clock = ::sender::Clock::from(time.clone());
     let SenderConfig { place, mut keys, web3signer, chains, model, webhooks, .. } = config;
     if let Some((url, client)) = web3signer {
         keys.push(Arc::new(Web3Signer::connect(&url, client).await?));
     }
     let keys: Arc<dyn Keys> = Arc::new(KeyRing(keys));
-    let store = open(place).await?;
+    let store = open(place, &clock).await?;
     let mut targets = vec![home];
     for (chain_id, urls) in chains {
         let target = Evm::new(chain_id, &urls, Default::default());
         target.check().await?;
         targets.push(Arc::new(target));
     }
-    let holder = format!("pectin-{}-{}", std::process::id(), ::sender::wall_clock().as_millis());
-    let deliver = |deliveries| {
-        drop(tokio::spawn(webhook::run(deliveries, Arc::new(webhooks), Arc::new(::sender::wall_clock))));
+    let holder = format!("pectin-{}-{}", std::process::id(), clock.now().as_millis());
+    let delivery_clock = clock.clone();
+    let deliver = move |deliveries| {
+        drop(tokio::spawn(webhook::run(deliveries, Arc::new(webhooks), delivery_clock)));
     };
     let deliveries: Option<::sender::StartDeliveries> = Some(Box::new(deliver));
-    Ok(Sender::start(Settings { store, keys, targets, config: model, holder, deliveries }).await?)
+    Ok(Sender::start(Settings { store, keys, targets, config: model, holder, clock, deliveries }).await?)
 }
 
-async fn open(place: Place) -> Result<Arc<dyn Store>, StoreError> {
+async fn open(place: Place, clock: &::sender::Clock) -> Result<Arc<dyn Store>, StoreError> {
     Ok(match place {
-        Place::Memory => Arc::new(Memory::with_clock(::sender::wall_clock)),
-        Place::File(path) => Arc::new(Embedded::open(&path, EmbeddedOptions::default())?),
+        Place::Memory => Arc::new(Memory::with_clock(clock.clone())),
+        Place::File(path) => Arc::new(Embedded::open(
+            &path,
+            EmbeddedOptions { clock: clock.clone(), ..EmbeddedOptions::default() },
+        )?),
         Place::Redis(url, namespace) => {
             let redis = Redis::connect(&RedisOptions { url, namespace, answer_ms: 2_000 }).await?;
             match redis.durability() {

@@ -23,10 +23,11 @@ mod picture;
 
 use crate::{
     observe::{self, Limits, Observer, Scraped},
-    runtime::{WallClock, WriterHealth},
+    runtime::WriterHealth,
 };
 pub(crate) use accounts::Managed;
 use bytes::Bytes;
+use clock::SystemClock;
 use devnet::Devnet;
 use futures_util::FutureExt;
 use http_body_util::{BodyExt, Full};
@@ -50,7 +51,7 @@ pub(crate) struct Sources {
     pub(crate) observer: Arc<Observer>,
     pub(crate) store: Store,
     pub(crate) writer: WriterHealth,
-    pub(crate) clock: WallClock,
+    pub(crate) clock: SystemClock,
     /// What never changes while the node runs, for the page.
     pub(crate) facts: Value,
     pub(crate) limits: Limits,

@@ -10,10 +10,7 @@ use alloy_primitives::{Address, B256, U64};
 use futures_util::future::BoxFuture;
 use queue::{Bundle, State};
 use serde_json::{Value, json};
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 use types::{BlockId, Time};
 
 pub(super) const METHODS: &[(&str, Method)] = &[
@@ -190,12 +187,7 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
 fn why_slow(api: &Api, snapshot: &Snapshot, bundle: &Bundle) -> Option<String> {
     let outlook = snapshot.insight.outlook.as_ref()?;
     let since = api.pool.times(&bundle.block.hash).reached(&bundle.state);
-    queue::why_slow(bundle, outlook, since, now())
-}
-
-fn now() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time::from_millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    queue::why_slow(bundle, outlook, since, api.driver.now())
 }
 
 fn sizes(sizes: &Sizes) -> Value {

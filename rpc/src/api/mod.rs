@@ -261,7 +261,12 @@ impl Api {
     }
 
     pub(crate) fn reading(&self) -> Reading<'_> {
-        Reading { snapshot: self.feed.snapshot(), archive: &*self.archive, chain: &self.chain }
+        Reading {
+            snapshot: self.feed.snapshot(),
+            archive: &*self.archive,
+            chain: &self.chain,
+            driver: &*self.driver,
+        }
     }
 
     pub(crate) fn reply<T: serde::Serialize + ?Sized>(&self, value: &T) -> Result<Json, Error> {

@@ -6,7 +6,7 @@ use super::{
     group::Groups,
     writer::{Done, Job, Writer},
 };
-use crate::clock::wall_clock;
+use crate::clock::Clock;
 use crate::model::{
     Commit, Fence,
     commit::{Key, Value},
@@ -23,23 +23,22 @@ use std::{
     thread,
 };
 use tokio::sync::oneshot;
-use types::Time;
 
 pub(super) const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 pub(super) const LEASES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("leases");
 
 /// How the file is run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EmbeddedOptions {
     /// The most commits that share a sync. One makes every commit wait for a sync of its own.
     pub group_max: usize,
     /// The clock for leases.
-    pub clock: fn() -> Time,
+    pub clock: Clock,
 }
 
 impl Default for EmbeddedOptions {
     fn default() -> Self {
-        Self { group_max: 512, clock: wall_clock }
+        Self { group_max: 512, clock: Clock::default() }
     }
 }
 

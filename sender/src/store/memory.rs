@@ -2,6 +2,7 @@
 //! networks that keep nothing, with the clock of the machine.
 
 use super::{Acquired, Lease, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError, lease::judge};
+use crate::clock::Clock;
 use crate::model::{
     Commit, Fence, Write,
     commit::{Key, Value},
@@ -19,7 +20,7 @@ struct Inner {
     /// What rows and leases were before what is not synced yet, newest last.
     undo: Vec<Undo>,
     now: Time,
-    clock: Option<fn() -> Time>,
+    clock: Option<Clock>,
     #[cfg(feature = "bugs")]
     ignores_epochs: bool,
 }
@@ -43,7 +44,7 @@ impl Memory {
     }
 
     /// An empty store whose time is that of a clock.
-    pub fn with_clock(clock: fn() -> Time) -> Self {
+    pub fn with_clock(clock: Clock) -> Self {
         Self { inner: Mutex::new(Inner { clock: Some(clock), ..Inner::default() }) }
     }
 
@@ -143,7 +144,7 @@ impl Memory {
 
 impl Inner {
     fn now(&self) -> Time {
-        self.clock.map_or(self.now, |clock| clock())
+        self.clock.as_ref().map_or(self.now, Clock::now)
     }
 
     fn judge(&self, commit: &Commit) -> Outcome {

@@ -7,7 +7,10 @@ use super::{
     group::Groups,
     lease::judge,
 };
-use crate::model::{Commit, Fence, Write};
+use crate::{
+    clock::Clock,
+    model::{Commit, Fence, Write},
+};
 use redb::{ReadableTable, WriteTransaction};
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -45,7 +48,7 @@ enum Failure {
 pub(super) struct Writer {
     pub file: Arc<File>,
     pub counters: Arc<Counters>,
-    pub clock: fn() -> Time,
+    pub clock: Clock,
     /// The number of the last group.
     pub last_group: u64,
 }
@@ -115,7 +118,7 @@ impl Writer {
 
     /// Does a group in one transaction.
     fn attempt(&self, group: &[Job]) -> Result<Vec<Effect>, Failure> {
-        let now = (self.clock)();
+        let now = self.clock.now();
         let mut effects = Vec::with_capacity(group.len());
         let mut committing = false;
         let done = self.file.with(|database| {

@@ -20,6 +20,7 @@ mod tests;
 pub use post::{POST_TIMEOUT, body};
 
 use crate::{
+    clock::Clock,
     duty::{Deliveries, Duty},
     endpoint::Endpoint,
     http::{Client, HttpError, Request, Response},
@@ -47,9 +48,6 @@ pub const RUNNING_MAX: usize = 8;
 const ROWS_PER_PAUSE_MS: usize = 50;
 /// However quiet it is, every account's rows are looked at this often.
 const LOOK_EVERY: types::Duration = types::Duration::from_secs(60);
-
-/// What time it is; usually [`crate::wall_clock`].
-pub type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
 
 /// An answer that is on its way.
 pub type Posting<'a> = Pin<Box<dyn Future<Output = Result<Response, HttpError>> + Send + 'a>>;
@@ -135,7 +133,7 @@ impl Deliverer {
     }
 
     fn now(&self) -> Time {
-        (self.clock)()
+        self.clock.now()
     }
 
     fn obey(&mut self, duty: Duty) {

@@ -47,7 +47,7 @@ impl Errand {
             Ok(ended) => ended,
             Err(why) => {
                 tracing::warn!(%why, event = %delivery.event_key(), "a delivery could not be recorded");
-                let next_at = (self.clock)() + types::Duration::from_millis(STORE_PAUSE_MS);
+                let next_at = self.clock.now() + types::Duration::from_millis(STORE_PAUSE_MS);
                 Ended::Recorded(Some(Delivery { next_at, ..delivery }))
             }
         }
@@ -61,7 +61,7 @@ impl Errand {
             None => None,
             Some(event) => Some(self.tell(&event).await),
         };
-        let now = (self.clock)();
+        let now = self.clock.now();
         let commit = match &told {
             None | Some(Ok(())) => delivery.succeed(self.epoch)?,
             Some(Err(_)) => delivery.fail(self.epoch, now)?,
@@ -120,7 +120,7 @@ impl Errand {
 
     async fn tell(&self, event: &Event) -> Result<(), Refused> {
         let Some(endpoint) = &self.endpoint else { return Ok(()) };
-        let (id, body, now) = (event.id(), body(event), (self.clock)());
+        let (id, body, now) = (event.id(), body(event), self.clock.now());
         let request = Request {
             method: Method::POST,
             url: endpoint.settings.url.clone(),

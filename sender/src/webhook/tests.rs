@@ -58,7 +58,7 @@ impl Post for Inbox {
     fn post(&self, request: Request) -> Posting<'_> {
         Box::pin(async move {
             let Request { url, headers, body, .. } = request;
-            self.got.lock().unwrap().push(((self.clock)(), url.clone(), headers, body));
+            self.got.lock().unwrap().push((self.clock.now(), url.clone(), headers, body));
             self.changed.notify_one();
             match (self.answer)(&url) {
                 Some(status) => Ok(Response { status, headers: HeaderMap::new(), body: Bytes::new() }),
@@ -80,8 +80,8 @@ struct World {
 
 /// The runtime's time, which tests let fly.
 fn flying_clock() -> Clock {
-    let (started, begun) = (crate::wall_clock(), Instant::now());
-    Arc::new(move || started + begun.elapsed())
+    let (started, begun) = (Clock::default().now(), Instant::now());
+    Clock::new(move || started + begun.elapsed())
 }
 
 fn endpoint(id: &str) -> Endpoint {
@@ -138,7 +138,7 @@ impl World {
     /// Writes an event about a request, and its deliveries.
     fn happened(&self, request: &str, sequence: u32, kind: EventKind) {
         let subject = Subject::Request(request.parse().unwrap());
-        let at = (self.clock)();
+        let at = self.clock.now();
         let data = json!({ "text": "ü \"quoted\"" });
         let since = Some(Time::from_millis(0x18));
         let event = Event { account: ACCOUNT, subject: subject.clone(), since, sequence, kind, at, data };
@@ -214,7 +214,7 @@ async fn what_nobody_takes_is_tried_longer_and_longer_and_then_kept() {
     });
     world.happened("one", 1, EventKind::Accepted);
     world.happened("one", 2, EventKind::Submitted);
-    let begun = (world.clock)();
+    let begun = world.clock.now();
     let tries = TRIES_MAX as usize;
     world.inbox.until(|inbox| inbox.of("https://broken.example/").len() == 2 * tries).await;
     world.until_rows(0).await;
@@ -238,8 +238,11 @@ async fn what_nobody_takes_is_tried_longer_and_longer_and_then_kept() {
     let (_, row) = world.store.rows(&key::dead_letters(ACCOUNT), None, 1).remove(0);
     let dead = serde_json::from_slice::<Delivery>(&row).unwrap();
     assert_eq!(dead.tries, TRIES_MAX);
-    assert!((world.clock)().since(dead.next_at) < Duration::from_secs(3600), "it says when it was given up");
-    let replay = dead.replay(world.epoch, (world.clock)()).unwrap();
+    assert!(
+        world.clock.now().since(dead.next_at) < Duration::from_secs(3600),
+        "it says when it was given up"
+    );
+    let replay = dead.replay(world.epoch, world.clock.now()).unwrap();
     assert_eq!(world.store.apply(&replay), Ok(Outcome::Committed));
     world.duties.send(Duty::News(ACCOUNT)).unwrap();
     world.inbox.until(|inbox| inbox.of("https://broken.example/").len() > 2 * tries).await;

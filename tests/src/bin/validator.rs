@@ -46,6 +46,7 @@ async fn act(args: &[String]) -> Result<(), Box<dyn Error>> {
                 data_dir: rest.first().map(Into::into),
                 slot_ms: slot_ms.parse()?,
                 finality_lag: 2,
+                time: clock::SystemClock::default(),
                 spec,
             };
             let end = tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin()));

@@ -3,6 +3,7 @@
 use super::Setup;
 use alloy_primitives::Address;
 use bundler::{Bundler, Opening, Parent, Refined, Sealed};
+use clock::SystemClock;
 use jam::{
     ChainSpec, PackageHash, SlotClock,
     follow::{Fate, Follower, Limits as Depth, Refused, Start, Update},
@@ -54,8 +55,10 @@ pub struct Driver {
     pub ways: BTreeMap<u64, Way>,
     /// The endpoint.
     pub endpoint: Endpoint,
-    /// The clock.
+    /// When slots begin.
     pub clock: SlotClock,
+    /// The time.
+    pub time: SystemClock,
     setup: Setup,
     bundler: Bundler,
     tracker: ServiceTracker,
@@ -99,6 +102,7 @@ impl Driver {
             ways: BTreeMap::new(),
             endpoint,
             clock,
+            time: SystemClock::default(),
             setup: setup.clone(),
             bundler: setup.bundler(),
             tracker,
@@ -126,7 +130,7 @@ impl Driver {
     pub fn seal(&mut self, transactions: &[Transaction]) -> BlockId {
         let parent = self.parent();
         let below = parent.id();
-        let now = devnet::validator::now();
+        let now = self.time.now();
         let build = below.number + 1;
         let opening = Opening { now_secs: now.as_secs(), beneficiary: Address::repeat_byte(0xfe), build };
         let mut open =
@@ -204,7 +208,7 @@ impl Driver {
 
     /// Waits for one thing to happen and does what is due then.
     async fn turn(&mut self) {
-        let now = devnet::validator::now();
+        let now = self.time.now();
         let due = self.queue.poll_timeout(now).unwrap_or(Time::MAX);
         let pause = due.since(now).clamp(Duration::from_millis(1), Duration::from_millis(500));
         tokio::select! {
@@ -218,7 +222,7 @@ impl Driver {
         while let Some(event) = self.chain.try_next() {
             self.hear(event);
         }
-        self.step(devnet::validator::now());
+        self.step(self.time.now());
     }
 
     fn hear(&mut self, event: ChainEvent) {

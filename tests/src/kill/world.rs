@@ -103,13 +103,13 @@ impl World {
 
     /// The slot that it is now.
     pub(super) fn slot(&self) -> u32 {
-        self.devnet.clock().slot_at(devnet::validator::now())
+        self.devnet.clock().slot_at(self.devnet.time().now())
     }
 
     /// Waits for a slot to begin.
     pub(super) fn wait_for_slot(&self, slot: u32) {
         let start = self.devnet.clock().start_of(slot);
-        std::thread::sleep(start.since(devnet::validator::now()));
+        std::thread::sleep(start.since(self.devnet.time().now()));
     }
 
     /// Takes all validators down.

@@ -244,6 +244,14 @@ impl Driver for LoopDriver {
         Box::pin(std::future::ready(vec![]))
     }
 
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    fn refresh(&self) -> std::sync::mpsc::Receiver<()> {
+        std::sync::mpsc::channel().1
+    }
+
     fn order(&self, _: Order) -> BoxFuture<'_, Result<u64, OrderError>> {
         Box::pin(std::future::ready(Ok(0)))
     }

@@ -48,7 +48,7 @@ async fn memory_conforms() {
 async fn the_embedded_store_conforms() {
     static NOW: AtomicU64 = AtomicU64::new(1);
     let directory = tempfile::tempdir().unwrap();
-    let clock = || Time::from_millis(NOW.load(Ordering::Relaxed));
+    let clock = sender::Clock::new(|| Time::from_millis(NOW.load(Ordering::Relaxed)));
     let options = EmbeddedOptions { clock, ..EmbeddedOptions::default() };
     let store = Arc::new(Embedded::open(&directory.path().join("sender.redb"), options).unwrap());
     conformance::run(store, &|ms| {

@@ -1,7 +1,9 @@
 //! One story per test.
 
 use super::world::{Draft, GWEI, HEAD, draft, names, pool, rich, sender, tx};
-use crate::{Account, Config, Error, Head, Inserted, Pool, Returned, SenderContent, StateChange, Status, Verdict};
+use crate::{
+    Account, Config, Error, Head, Inserted, Pool, Returned, SenderContent, StateChange, Status, Verdict,
+};
 use alloy_primitives::{Address, B256, U256};
 use types::{BlockId, Duration, Event, Reason, Time, Transaction};
 

@@ -9,7 +9,7 @@ mod shared;
 
 use super::{Error, From, NewGroup, Sender, Settings, StartDeliveries, Submission, Transaction};
 use crate::{
-    clock::wall_clock,
+    clock::Clock,
     keys::LocalKeys,
     model::{AccountId, Config, Event, Intent, RequestId, State, Subject},
     signer::Keys,
@@ -42,7 +42,7 @@ impl World {
         for address in keys.addresses() {
             chain.pay(address, U256::from(10).pow(U256::from(18)));
         }
-        Self::on(chain, Arc::new(Memory::with_clock(wall_clock)), keys).await
+        Self::on(chain, Arc::new(Memory::with_clock(Clock::default())), keys).await
     }
 
     async fn on(chain: Arc<Chain>, store: Arc<dyn Store>, keys: Arc<dyn Keys>) -> Self {
@@ -83,6 +83,7 @@ impl World {
             targets: vec![chain.clone()],
             config,
             holder: holder.into(),
+            clock: Clock::default(),
             deliveries,
         };
         let sender = Sender::start(settings).await?;

@@ -2,7 +2,7 @@
 
 use super::{World, config, receiver, submission};
 use crate::{
-    clock::wall_clock,
+    clock::Clock,
     duty::{Deliveries, Duty},
     facade::{Done, Error, From, Kind},
     keys::LocalKeys,
@@ -52,7 +52,7 @@ impl Store for SharedRows {
 async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
-    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(Clock::default())));
     let mut owner = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
     let mut other = World::on(first.chain.clone(), rows, first.keys.clone()).await;
     let account = owner.account(0);
@@ -88,7 +88,7 @@ async fn who_lacks_the_key_leaves_the_account_to_whoever_has_it() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
     let account = first.account(0);
-    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(Clock::default())));
     let nobodys: Arc<dyn Keys> = Arc::new(LocalKeys::new([], false));
     let start =
         |keys: &Arc<dyn Keys>, holder| World::try_on(first.chain.clone(), rows.clone(), keys.clone(), holder);
@@ -113,7 +113,7 @@ async fn who_lacks_the_key_leaves_the_account_to_whoever_has_it() {
 async fn a_queue_that_another_process_runs_is_limited_too() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
-    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(Clock::default())));
     let owner = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
     let other = World::on(first.chain.clone(), rows, first.keys.clone()).await;
     let account = owner.account(0);
@@ -133,7 +133,7 @@ async fn a_queue_that_another_process_runs_is_limited_too() {
 async fn the_owners_deliverer_is_told_of_what_another_process_accepted() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
-    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(wall_clock)));
+    let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(Clock::default())));
     let (give, given) = tokio::sync::oneshot::channel::<Deliveries>();
     let deliverer: crate::StartDeliveries = Box::new(move |deliveries| drop(give.send(deliveries)));
     let (chain, keys) = (first.chain.clone(), first.keys.clone());

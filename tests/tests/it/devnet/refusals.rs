@@ -15,7 +15,7 @@ async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) 
     let submission = Submission::new(core, bundle, &BTreeMap::new(), &params).unwrap();
     let asked = if assigned || core > 1 { core % 2 } else { 1 - core };
     let guarantors = || {
-        let slot = network.driver.clock.slot_at(devnet::validator::now());
+        let slot = network.driver.clock.slot_at(network.devnet.time().now());
         let view = network.driver.follower.view();
         // The same in this rotation and in the next, so that the answer does not depend on the moment.
         let next = network::guarantors(&view, asked, slot + 1);
