@@ -8,9 +8,13 @@ use crate::{
     seal::{SealError, Sealed},
 };
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _};
+use alloy_primitives::Address;
 use alloy_rlp::Encodable;
 use jam::Ed25519Secret;
-use revm::DatabaseCommit;
+use revm::{
+    DatabaseCommit,
+    state::{Account, Bytecode, EvmState},
+};
 use service::{
     blobs::LENGTH_BYTES,
     execution::{Attempt, Execution, Rejected, Rules},
@@ -35,6 +39,7 @@ pub struct OpenBlock<V: Values + Clone, C: Codes> {
     header: Header,
     execution: Execution<Layer<V>, C>,
     transactions: Vec<Transaction>,
+    consumed: Vec<(Address, u64)>,
     limits: Limits,
     size: Size,
 }
@@ -94,7 +99,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         let gas_max = bundler.limits.gas_max.min(bundler.refine_gas());
         let limits = Limits { gas_max, ..bundler.limits };
         let execution = execution.expecting(limits.transactions_max);
-        Ok(Self { parent, header, execution, transactions: Vec::new(), limits, size })
+        Ok(Self { parent, header, execution, transactions: Vec::new(), consumed: Vec::new(), limits, size })
     }
 
     /// Executes a transaction and takes it, or says what should become of it. Whoever is refused leaves no trace.
@@ -116,6 +121,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
             return Err(self.no_room(limit));
         }
         self.transactions.push(tx.clone());
+        self.consumed = consumed(tx, &attempt.changes);
         Ok(self.execution.keep(attempt))
     }
 
@@ -195,6 +201,12 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         self.execution.receipts()
     }
 
+    /// Accounts of which the last transaction may have taken nonces without being theirs: those whose authorizations it
+    /// carries, and delegated ones whose code it called. Each with the nonce that its next transaction must have.
+    pub fn consumed(&self) -> &[(Address, u64)] {
+        &self.consumed
+    }
+
     /// The gas that was used so far.
     pub const fn gas_used(&self) -> u64 {
         self.execution.gas_used()
@@ -209,6 +221,19 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
     pub fn state(&self) -> BlockState<Layer<V>, C> {
         self.execution.state().clone()
     }
+}
+
+/// See [`OpenBlock::consumed`].
+fn consumed(tx: &Transaction, changes: &EvmState) -> Vec<(Address, u64)> {
+    let may_have_lost = |address: &Address, account: &Account| {
+        let is_delegated = account.info.code.as_ref().is_some_and(Bytecode::is_eip7702);
+        let lost = is_delegated || tx.authorities().contains(address);
+        // The sender's own nonce goes with the transaction; one more goes with an authorization by the sender.
+        lost && (*address != tx.sender() || account.info.nonce > tx.nonce() + 1)
+    };
+    let touched = changes.iter().filter(|(_, account)| account.is_touched());
+    let lost = touched.filter(|(address, account)| may_have_lost(address, account));
+    lost.map(|(address, account)| (*address, account.info.nonce)).collect()
 }
 
 impl Size {

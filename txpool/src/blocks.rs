@@ -97,7 +97,7 @@ impl Pool {
         change: &StateChange<'_>,
         now: Time,
     ) {
-        let mut senders = Vec::new();
+        let mut senders = self.forget_consumed();
         let mut blocks = Vec::new();
         for Returned { tx, verdict } in returned {
             let s = match self.find(&tx.hash()) {

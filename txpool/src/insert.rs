@@ -40,7 +40,8 @@ impl Pool {
         let entry = Entry::new(tx, self.arrivals + 1, now);
         let position = sender.map_or(Err(0), |sender| sender.position(entry.nonce));
         let old = position.ok().and_then(|i| sender.map(|sender| &sender.txs[i]));
-        check_account(&entry.tx, &account, sender, old, &self.config)?;
+        let base = self.base(s, &entry.tx.sender(), &account);
+        check_account(&entry.tx, (&account, base), sender, old, &self.config)?;
         match (s, position) {
             (Some(s), Ok(i)) => self.replace(s, i, entry),
             (s, _) => self.add(s, account, entry),
@@ -149,13 +150,17 @@ impl Pool {
         replaces: bool,
     ) -> Result<(), Error> {
         let pooled = s.map_or(0, |s| self.senders[s].pooled);
-        let about_to_be =
-            || !self.authorities.is_empty() && self.authorities.contains_key(&entry.tx.sender());
+        let about_to_be = || {
+            let who = entry.tx.sender();
+            !self.authorities.is_empty() && self.authorities.contains_key(&who)
+                || !self.consumed.is_empty() && self.consumed.contains_key(&who)
+        };
         if !replaces && (account.code == Code::Delegated || about_to_be()) {
             if pooled >= self.config.delegated_txs_max {
                 return Err(Error::DelegatedLimit);
             }
-            if entry.nonce != s.map_or(account.nonce, |s| self.senders[s].next_nonce()) {
+            let base = self.base(s, &entry.tx.sender(), account);
+            if entry.nonce != s.map_or(base, |s| self.senders[s].gap()) {
                 return Err(Error::DelegatedGap);
             }
         }
@@ -166,7 +171,8 @@ impl Pool {
 
     /// Whether it could be executed after those that are pending.
     fn is_executable(&self, s: Option<usize>, account: &Account, entry: &Entry) -> bool {
-        let next = s.map_or(account.nonce, |s| self.senders[s].base() + self.senders[s].run as u64);
+        let run = s.map_or(0, |s| self.senders[s].run as u64);
+        let next = self.base(s, &entry.tx.sender(), account) + run;
         entry.nonce == next && entry.pays_base_fee(&self.head)
     }
 }

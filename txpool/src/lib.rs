@@ -80,6 +80,7 @@ mod account;
 mod below;
 mod blocks;
 mod config;
+mod consumed;
 mod content;
 mod counts;
 mod entry;

@@ -31,6 +31,8 @@ pub struct Pool {
     pub(crate) by_block: BTreeMap<BlockId, u32>,
     /// How many pooled transactions carry an authorization of this account.
     pub(crate) authorities: AddressMap<u32>,
+    /// Accounts whose nonces the open block took without a transaction of theirs, with their next nonces.
+    pub(crate) consumed: AddressMap<u64>,
     pub(crate) limits: AddressMap<usize>,
     pub(crate) order: Order,
     pub(crate) worst: Worst,
@@ -80,6 +82,7 @@ impl Pool {
             blocks: Slab::new(),
             by_block: BTreeMap::new(),
             authorities: AddressMap::default(),
+            consumed: AddressMap::default(),
             limits: AddressMap::default(),
             order: Order::default(),
             worst: Worst::default(),
@@ -123,10 +126,14 @@ impl Pool {
         })
     }
 
-    /// The nonce that the sender's next transaction should have: behind all of its transactions, pooled or bundled,
-    /// that follow each other. `None` if none of its transactions is here: then the account knows it.
+    /// The nonce that the sender's next transaction should have: behind all that blocks have taken, and behind all of its
+    /// pooled transactions that follow each other and can be paid for. `None` if none of its transactions is here, and the
+    /// open block took none of its nonces: then the account knows it.
     pub fn next_nonce(&self, sender: &Address) -> Option<u64> {
-        Some(self.senders[*self.by_sender.get(sender)? as usize].next_nonce())
+        match self.by_sender.get(sender) {
+            Some(s) => Some(self.senders[*s as usize].next_nonce()),
+            None => self.consumed.get(sender).copied(),
+        }
     }
 
     /// How many are pending or queued.
@@ -201,9 +208,10 @@ impl Pool {
 
     /// The key of a sender, who is made if unknown.
     pub(crate) fn sender_key(&mut self, address: Address, account: Account) -> usize {
-        let senders = &mut self.senders;
+        let (senders, consumed) = (&mut self.senders, &self.consumed);
         *self.by_sender.entry(address).or_insert_with(|| {
-            u32::try_from(senders.insert(Sender::new(address, account)))
+            let consumed = consumed.get(&address).copied().unwrap_or_default();
+            u32::try_from(senders.insert(Sender { consumed, ..Sender::new(address, account) }))
                 .expect("fewer than 2^32 senders fit in memory")
         }) as usize
     }

@@ -35,6 +35,8 @@ pub(crate) struct Sender {
     pub(crate) pooled: usize,
     /// The nonce behind the highest one that is in a block; zero if none is.
     pub(crate) bundled_end: u64,
+    /// The nonce behind those that the open block took without a transaction of this sender; zero if it took none.
+    pub(crate) consumed: u64,
     /// What those may cost at most that the account's balance does not show yet.
     pub(crate) spent: U256,
     /// Changes with every change of the above: tells stale candidates for eviction.
@@ -81,6 +83,7 @@ impl Sender {
             wanted: None,
             pooled: 0,
             bundled_end: 0,
+            consumed: 0,
             spent: U256::ZERO,
             version: 0,
             selection: Selection::default(),
@@ -90,11 +93,16 @@ impl Sender {
 
     /// The nonce that the first one outside every block must have.
     pub(crate) fn base(&self) -> u64 {
-        self.account.nonce.max(self.bundled_end)
+        self.account.nonce.max(self.bundled_end).max(self.consumed)
     }
 
-    /// The nonce behind all that follow each other from [`base`](Self::base) on.
+    /// The nonce behind all that are [ready](Self::ready).
     pub(crate) fn next_nonce(&self) -> u64 {
+        self.base() + self.ready as u64
+    }
+
+    /// The nonce behind all that follow each other from [`base`](Self::base) on, whether they can be paid for or not.
+    pub(crate) fn gap(&self) -> u64 {
         let mut next = self.base() + self.run as u64;
         for entry in self.txs.range((self.first + self.run).min(self.txs.len())..) {
             if entry.nonce != next {
@@ -133,6 +141,19 @@ impl Sender {
         self.pooled > self.txs.len() - first
     }
 
+    /// How many to look at for those that wait although their nonce is behind that of the one at `first`.
+    fn late(&self, first: usize) -> usize {
+        if self.has_late(first) { first } else { 0 }
+    }
+
+    /// What the account has left once all is paid for that blocks before the index `first` hold and its balance does not
+    /// show.
+    fn funds(&self, first: usize) -> U256 {
+        let bundled = self.txs.range(self.unseen().min(first)..first);
+        let bundled = bundled.filter(|entry| !entry.state.is_pooled());
+        bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost))
+    }
+
     /// The index of the pending one that the builder gets next.
     pub(crate) fn cursor(&self) -> Option<usize> {
         if self.selection.skipped || self.run == 0 {
@@ -163,11 +184,13 @@ impl Sender {
     /// What the sender's transactions in `state` are worth to a builder, who cannot have a later one without the
     /// earlier ones: as much as the least of them pays.
     pub(crate) fn worth(&self, state: State, base_fee: u64) -> u128 {
-        let range = match state {
-            State::Pending => self.first..self.first + self.run,
-            _ => self.first + self.run..self.txs.len(),
+        let (late, range) = match state {
+            State::Pending => (0, self.first..self.first + self.run),
+            _ => (self.late(self.first), self.first + self.run..self.txs.len()),
         };
-        self.txs.range(range).map(|entry| entry.price(base_fee)).min().unwrap_or(u128::MAX)
+        let late = self.txs.range(..late).filter(|entry| entry.state.is_pooled());
+        let all = late.chain(self.txs.range(range));
+        all.map(|entry| entry.price(base_fee)).min().unwrap_or(u128::MAX)
     }
 
     /// Whether the one behind those that are pending could be executed after them, if its sender can pay for it.
@@ -191,8 +214,8 @@ impl Sender {
         }
         let mut funds = self.account.balance;
         if !self.can_pay_all() {
-            let before = self.txs.range(self.unseen()..behind);
-            funds = before.fold(funds, |funds, entry| funds.saturating_sub(entry.cost));
+            let pending = self.txs.range(self.first..behind);
+            funds = pending.fold(self.funds(self.first), |funds, entry| funds.saturating_sub(entry.cost));
         }
         let mut ready = self.run;
         for (entry, nonce) in self.txs.range(behind..).zip(self.base() + self.run as u64..) {
@@ -217,8 +240,7 @@ impl Sender {
         if self.account.code == Code::Contract {
             return (first, 0);
         }
-        let bundled = self.txs.range(self.unseen()..first);
-        let mut funds = bundled.fold(self.account.balance, |funds, entry| funds.saturating_sub(entry.cost));
+        let mut funds = self.funds(first);
         let mut count = 0;
         for (entry, nonce) in self.txs.range(first..).zip(base..) {
             let fits = entry.fits(head) && entry.pays_base_fee(head);

@@ -8,8 +8,12 @@ impl Pool {
     /// nonce that is used. The builder starts from the beginning.
     pub fn update(&mut self, change: &StateChange<'_>) {
         self.set_accounts(change);
+        let moved = self.forget_consumed();
         self.rewind();
         if self.head == change.head {
+            for s in moved {
+                self.settle(s as usize);
+            }
             for (address, _) in change.accounts {
                 if let Some(s) = self.by_sender.get(address) {
                     self.settle(*s as usize);

@@ -49,22 +49,21 @@ fn check_price(tx: &Transaction, config: &Config) -> Result<(), Error> {
     Ok(())
 }
 
-/// The checks against the sender's account and the sender's other transactions. `old` is the one that would be
-/// replaced.
+/// The checks against the sender's account and the sender's other transactions. `base` is the nonce that the first one
+/// outside every block must have, `old` the one that would be replaced.
 pub(crate) fn check_account(
     tx: &Transaction,
-    account: &Account,
+    (account, base): (&Account, u64),
     sender: Option<&Sender>,
     old: Option<&Entry>,
     config: &Config,
 ) -> Result<(), Error> {
-    let base = sender.map_or(account.nonce, Sender::base);
     let nonce = tx.nonce();
     if nonce < base {
         return Err(Error::NonceTooLow { next: base, nonce });
     }
     if nonce > base && old.is_none() {
-        let next = sender.map_or(base, Sender::next_nonce);
+        let next = sender.map_or(base, Sender::gap);
         if nonce.saturating_sub(next) > config.nonce_gap_max {
             return Err(Error::NonceTooHigh { next, nonce });
         }

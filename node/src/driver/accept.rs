@@ -111,9 +111,16 @@ impl Driver {
     }
 
     pub(super) fn update_pool(&mut self, accounts: &[(Address, txpool::Account)]) {
+        self.note_moved(accounts);
         let head = self.pool_head();
         self.pool.update(&StateChange { head, accounts });
         self.gather_pool();
+    }
+
+    /// Notes whose next nonce may be another one: a change of the account may change it without any event.
+    pub(super) fn note_moved(&mut self, accounts: &[(Address, txpool::Account)]) {
+        let known = accounts.iter().map(|(address, _)| *address);
+        self.senders.extend(known.filter(|address| self.pool.next_nonce(address).is_some()));
     }
 
     /// Tells everybody of something that happened.

@@ -139,6 +139,9 @@ impl Driver {
                 open.changes += 1;
                 open.is_full = open.block.transactions().len() >= open.transactions_max;
                 self.pool.mark_open(&tx.hash());
+                let consumed = open.block.consumed();
+                self.senders.extend(consumed.iter().map(|(address, _)| *address));
+                self.pool.mark_consumed(consumed.iter().copied());
             }
             Err(Refused::Full(_)) => open.is_full = true,
             Err(Refused::NotNow(_)) => self.pool.best().mark_invalid(&tx.hash()),
@@ -201,8 +204,9 @@ impl Driver {
     /// thinks of them.
     pub(super) fn put_back(&mut self, returned: Vec<Returned>) -> Result<(), Broken> {
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
-        let senders = returned.iter().map(|returned| returned.tx.sender()).collect::<BTreeSet<Address>>();
-        self.put_back_with(returned, &hashes, &senders)
+        let mut changed = returned.iter().map(|returned| returned.tx.sender()).collect::<BTreeSet<Address>>();
+        changed.extend(self.pool.consumed());
+        self.put_back_with(returned, &hashes, &changed)
     }
 
     pub(super) fn put_back_with(
@@ -212,6 +216,7 @@ impl Driver {
         changed: &BTreeSet<Address>,
     ) -> Result<(), Broken> {
         let accounts = self.state_change(changed)?;
+        self.note_moved(&accounts);
         let head = self.pool_head();
         self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.now);
         for hash in hashes {

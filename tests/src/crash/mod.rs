@@ -9,7 +9,7 @@
 mod jam_chain;
 mod run;
 
-pub use run::{Outcome, run};
+pub use run::{Outcome, fresh, run};
 
 use store::faults::Fault;
 

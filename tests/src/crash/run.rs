@@ -98,6 +98,12 @@ pub fn run(plan: Option<(u64, Fault)>) -> Result<Outcome, String> {
     Ok(Outcome { operations, first_operation, crashed: world.crashed, accepted: world.accepted.len() })
 }
 
+/// The driver at the beginning of the script, on a disk that never fails, for whoever wants to drive it by hand. The
+/// wallets 1 to 3 own something.
+pub fn fresh() -> Result<(Driver, Store), String> {
+    World::new().map(|world| (world.driver, world.store))
+}
+
 fn wallets() -> [Wallet; 3] {
     [1, 2, 3].map(Wallet::new)
 }

@@ -111,7 +111,8 @@ impl Model {
         if !self.limits.contains_key(&who) {
             assert!(counted <= self.config.sender_txs_max);
         }
-        assert_eq!(self.pool.next_nonce(&who), (!own.is_empty()).then(|| self.next_nonce(who)));
+        let is_known = !own.is_empty() || self.consumed.contains_key(&who);
+        assert_eq!(self.pool.next_nonce(&who), is_known.then(|| self.next_nonce(who)));
         if let Some(s) = self.pool.by_sender.get(&who) {
             let sender = &self.pool.senders[*s as usize];
             assert_eq!(sender.spent, self.spent(who), "the sum of the costs");

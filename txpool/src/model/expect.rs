@@ -28,7 +28,7 @@ impl Model {
             return Err(Error::NonceTooLow { next: base, nonce });
         }
         let old = self.items.iter().find(|item| item.is(who, nonce));
-        let next = self.next_nonce(who);
+        let next = self.gap(who);
         if old.is_none() && nonce > next + self.config.nonce_gap_max {
             return Err(Error::NonceTooHigh { next, nonce });
         }
@@ -77,11 +77,12 @@ impl Model {
             return Err(Error::AccountLimit { pooled });
         }
         let authorized = |item: &Item| item.pooled() && item.tx.authorities().contains(&who);
-        if self.accounts[&who].code == Code::Delegated || self.items.iter().any(authorized) {
+        let taken = self.consumed.contains_key(&who);
+        if taken || self.accounts[&who].code == Code::Delegated || self.items.iter().any(authorized) {
             if pooled >= self.config.delegated_txs_max {
                 return Err(Error::DelegatedLimit);
             }
-            if tx.nonce() != self.next_nonce(who) {
+            if tx.nonce() != self.gap(who) {
                 return Err(Error::DelegatedGap);
             }
         }

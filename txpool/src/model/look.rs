@@ -56,7 +56,8 @@ impl Model {
         let mut executable: Vec<Transaction> = vec![];
         for item in self.own(who).iter().filter(|item| item.tx.nonce() >= account.nonce) {
             if item.tx.nonce() < base {
-                funds = funds.saturating_sub(cost(&item.tx));
+                // What waits although the open block took its nonce will not be paid for.
+                funds = funds.saturating_sub(if item.pooled() { U256::ZERO } else { cost(&item.tx) });
                 continue;
             }
             let pays = item.tx.max_fee_per_gas() >= base_fee && cost(&item.tx) <= funds;
@@ -71,10 +72,17 @@ impl Model {
 
     pub(super) fn base(&self, who: Address) -> u64 {
         let bundled = self.own(who).into_iter().filter(|item| !item.pooled()).map(|item| item.tx.nonce() + 1);
-        bundled.max().unwrap_or_default().max(self.accounts[&who].nonce)
+        let consumed = self.consumed.get(&who).copied().unwrap_or_default();
+        bundled.max().unwrap_or_default().max(self.accounts[&who].nonce).max(consumed)
     }
 
+    /// What a client should send next: all before it is in a block, or could be executed at some base fee.
     pub(super) fn next_nonce(&self, who: Address) -> u64 {
+        self.base(who) + self.payable(who, 0).len() as u64
+    }
+
+    /// The first nonce that is missing.
+    pub(super) fn gap(&self, who: Address) -> u64 {
         let mut next = self.base(who);
         while self.items.iter().any(|item| item.is(who, next)) {
             next += 1;
@@ -156,6 +164,7 @@ impl Model {
     pub(super) fn shallow(&self) -> Self {
         let mut copy = Self::new(self.config.clone());
         (copy.items, copy.accounts, copy.head) = (self.items.clone(), self.accounts.clone(), self.head);
+        copy.consumed = self.consumed.clone();
         copy
     }
 }

@@ -175,6 +175,8 @@ pub struct Model {
     /// Nonces below were handed to the builder in this round; and whether one of them was invalid.
     handed: BTreeMap<Address, (u64, bool)>,
     open: Vec<Transaction>,
+    /// Nonces that the open block took of others than its senders.
+    consumed: BTreeMap<Address, u64>,
     blocks: Vec<(BlockId, Vec<Transaction>, BTreeMap<Address, Account>)>,
     sealed: u64,
     arrivals: u64,
@@ -198,6 +200,7 @@ impl Model {
             ended: BTreeMap::new(),
             handed: BTreeMap::new(),
             open: vec![],
+            consumed: BTreeMap::new(),
             blocks: vec![],
             sealed: 0,
             arrivals: 0,

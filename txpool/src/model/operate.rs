@@ -69,6 +69,7 @@ impl Model {
                 assert!(self.pool.mark_open(&hash));
                 assert!(!self.pool.mark_open(&hash));
                 self.item_mut(&hash).status = Status::Open;
+                self.consume(&tx);
                 self.open.push(tx);
             }
             Then::Invalid => {
@@ -78,6 +79,15 @@ impl Model {
             Then::Open | Then::Nothing => {}
         }
         self.follow_events();
+    }
+
+    /// Authorizations in the open block take nonces of those who signed them.
+    fn consume(&mut self, tx: &Transaction) {
+        for who in tx.authorities() {
+            let next = self.base(*who) + 1;
+            self.consumed.insert(*who, next);
+            self.pool.mark_consumed([(*who, next)]);
+        }
     }
 
     pub(super) fn seal(&mut self) {
@@ -95,7 +105,12 @@ impl Model {
             account.nonce = tx.nonce() + 1;
             account.balance = account.balance.saturating_sub(ether(1) / U256::from(10));
         }
-        let changed = txs.iter().map(Transaction::sender).collect::<BTreeSet<_>>();
+        for (who, next) in &self.consumed {
+            let account = self.accounts.get_mut(who).expect("all are known");
+            account.nonce = account.nonce.max(*next);
+        }
+        let changed = txs.iter().map(Transaction::sender).chain(self.consumed.keys().copied());
+        let changed = changed.collect::<BTreeSet<_>>();
         self.blocks.push((block, txs, before));
         self.update(&changed.into_iter().collect::<Vec<_>>());
     }
@@ -130,6 +145,7 @@ impl Model {
         let returned = returned.map(|(tx, verdict)| Returned { tx: tx.clone(), verdict }).collect::<Vec<_>>();
         self.accounts = before.clone();
         self.open.clear();
+        self.consumed.clear();
         self.handed.clear();
         let accounts = self.accounts.clone().into_iter().collect::<Vec<_>>();
         let change = StateChange { head: self.head, accounts: &accounts };
@@ -158,6 +174,7 @@ impl Model {
         let accounts = changed.iter().map(|who| (*who, self.accounts[who])).collect::<Vec<_>>();
         self.pool.update(&StateChange { head: self.head, accounts: &accounts });
         self.handed.clear();
+        self.consumed.clear();
         self.drop_stale();
         self.follow_events();
     }
@@ -205,6 +222,7 @@ impl Model {
         }
         self.pool = pool;
         self.open.clear();
+        self.consumed.clear();
         self.update(&[]);
     }
 }

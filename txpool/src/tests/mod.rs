@@ -4,4 +4,5 @@ mod behaviour;
 mod below;
 mod errors;
 mod model;
+mod nonces;
 mod world;
