@@ -18,7 +18,8 @@ pub struct Limits {
     pub give_way_after: Duration,
     /// WebSockets among them, which never give way.
     pub websockets_max: usize,
-    /// Large answers of all clients that wait to be read.
+    /// Large answers of all clients that wait to be read. When there is no room for another one, one that its client should
+    /// have read gives way, first of the address that holds most.
     pub answers_bytes_max: usize,
     /// Subscriptions of one connection.
     pub subscriptions_max: usize,
@@ -75,7 +76,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes_max: 2 * 1024 * 1024,
-            batch_calls_max: 100,
+            batch_calls_max: 1_000,
             response_bytes_max: 10_000_000,
             connections_max: 256,
             give_way_after: Duration::from_millis(1),

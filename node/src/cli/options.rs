@@ -172,7 +172,7 @@ options! {
     /// Bytes of a request, or of a WebSocket message.
     "RPC" http_body_bytes_max "http-body-bytes-max" "PECTIN_HTTP_BODY_BYTES_MAX": usize = "2097152",
     /// Calls in a batch.
-    "RPC" http_batch_max "http-batch-max" "PECTIN_HTTP_BATCH_MAX": usize = "100",
+    "RPC" http_batch_max "http-batch-max" "PECTIN_HTTP_BATCH_MAX": usize = "1000",
     /// Bytes of an answer.
     "RPC" http_response_bytes_max "http-response-bytes-max" "PECTIN_HTTP_RESPONSE_BYTES_MAX": usize = "10000000",
     /// Connections at once, WebSockets included.

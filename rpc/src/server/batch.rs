@@ -13,6 +13,9 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::value::RawValue;
 use std::{borrow::Cow, fmt, sync::Arc};
 
+/// So many calls of a batch are answered before others have their turn.
+const CALLS_IN_A_ROW: usize = 32;
+
 /// A request as it stands in the text.
 #[derive(Default)]
 pub(super) struct Call<'a> {
@@ -79,6 +82,9 @@ impl Connection for Plain {
 pub(super) enum Requests<'a> {
     One(&'a str),
     Batch(Vec<Parsed<'a>>),
+    /// More than a batch may have, with the id of the first call. None is made, and the answer is one error in a list, as
+    /// go-ethereum has it.
+    TooMany(Option<&'a RawValue>),
 }
 
 impl<'a> Requests<'a> {
@@ -99,10 +105,9 @@ impl<'a> Requests<'a> {
         };
         match calls.len() {
             0 => Err(Error::new(error::INVALID_REQUEST, "empty batch")),
-            many if many > batch_calls_max => Err(Error::new(
-                error::INVALID_REQUEST,
-                format!("batch too large, at most {batch_calls_max} calls"),
-            )),
+            many if many > batch_calls_max => {
+                Ok(Self::TooMany(calls.into_iter().flatten().find_map(|call| call.id)))
+            }
             _ => Ok(Self::Batch(calls)),
         }
     }
@@ -110,7 +115,7 @@ impl<'a> Requests<'a> {
     /// How many calls there are.
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::One(_) => 1,
+            Self::One(_) | Self::TooMany(_) => 1,
             Self::Batch(calls) => calls.len(),
         }
     }
@@ -130,6 +135,11 @@ impl<'a> Requests<'a> {
             }
             Self::Batch(calls) => {
                 answer_batch(api, caller, connection, calls, &mut out).await;
+            }
+            Self::TooMany(id) => {
+                out.push(b'[');
+                write(&mut out, id, &Err(Error::new(error::INVALID_REQUEST, "batch too large")));
+                out.push(b']');
             }
         }
         Some(out).filter(|out| !out.is_empty())
@@ -222,7 +232,13 @@ async fn answer_batch(
     let limit = api.config.limits.response_bytes_max;
     out.push(b'[');
     let mut calls = calls.into_iter().peekable();
+    let mut made = 0_usize;
     while let Some(call) = calls.next() {
+        made += 1;
+        if made.is_multiple_of(CALLS_IN_A_ROW) {
+            // Others are served between the calls of a long batch.
+            tokio::task::yield_now().await;
+        }
         if out.len() > limit {
             answer_separated(out, call.as_ref().ok().and_then(|call| call.id), &Err(too_large()));
             continue;

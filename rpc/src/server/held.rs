@@ -1,25 +1,55 @@
 //! Large answers are held in memory until their clients have read them; together they take no more than allowed.
+//!
+//! When there is no room for another one, an answer gives way that its client should have read long ago, and the
+//! connection that it is for is cut off: of the addresses that hold more than the newcomer's would, the oldest answer of
+//! the one that holds most, or else the oldest of all. So clients that do not read harm others for a moment at most,
+//! however many connections they open.
 
-use super::batch;
-use crate::{Error, Limits, error};
+use super::{batch, places::Leave};
+use crate::{Error, Limits, Origin, error};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use std::sync::Arc;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// Below this an answer is not counted: connections are limited too.
 const SMALL_BYTES: usize = 64 * 1024;
-/// What is counted in.
-const UNIT_BYTES: usize = 1024;
+/// An answer may be read for so long before it gives way to one of an address that holds less.
+const UNFAIR_AFTER: Duration = Duration::from_secs(1);
+/// Any answer may be read for so long before it gives way.
+const STALE_AFTER: Duration = Duration::from_secs(10);
 
 /// What may be held.
-pub(super) struct Answers(Arc<Semaphore>);
+pub(super) struct Answers(Arc<Mutex<Ledger>>);
+
+/// What is held: each answer by its number, hence the oldest first.
+struct Ledger {
+    parts: BTreeMap<u64, Part>,
+    newest: u64,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+/// What one answer takes.
+struct Part {
+    address: Option<IpAddr>,
+    bytes: usize,
+    since: Instant,
+    leave: Leave,
+}
 
 /// An answer with its part of what may be held.
 struct Held {
     text: Vec<u8>,
-    _part: OwnedSemaphorePermit,
+    number: u64,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 impl AsRef<[u8]> for Held {
@@ -28,22 +58,80 @@ impl AsRef<[u8]> for Held {
     }
 }
 
-impl Answers {
-    pub(super) fn new(limits: &Limits) -> Self {
-        let units = (limits.answers_bytes_max / UNIT_BYTES).min(Semaphore::MAX_PERMITS);
-        Self(Arc::new(Semaphore::new(units)))
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.ledger.lock().release(self.number);
+    }
+}
+
+impl Ledger {
+    fn release(&mut self, number: u64) -> Option<Part> {
+        let part = self.parts.remove(&number)?;
+        self.bytes -= part.bytes;
+        Some(part)
     }
 
-    /// Holds an answer until it is dropped. If there is too much already, the answer is that.
-    pub(super) fn hold(&self, text: Vec<u8>) -> Bytes {
-        if text.len() < SMALL_BYTES {
+    /// Makes room for so many bytes, or changes nothing. Whether there is room.
+    fn make_room(&mut self, bytes: usize, address: Option<IpAddr>, now: Instant) -> bool {
+        let mut by_address = HashMap::<Option<IpAddr>, usize>::new();
+        for part in self.parts.values() {
+            *by_address.entry(part.address).or_default() += part.bytes;
+        }
+        let (mut left, mut gone) = (self.bytes, Vec::<u64>::new());
+        while left + bytes > self.bytes_max {
+            let holds = |address| by_address.get(&address).copied().unwrap_or(0);
+            let own = holds(address) + bytes;
+            let waits = |after| {
+                let is_late = move |part: &Part| now.saturating_duration_since(part.since) >= after;
+                self.parts.iter().filter(move |(_, part)| is_late(part))
+            };
+            let waits = |after| waits(after).filter(|(number, _)| !gone.contains(number));
+            let unfair =
+                waits(UNFAIR_AFTER).filter(|(_, part)| part.address != address && holds(part.address) > own);
+            // Of several the first is the oldest.
+            let unfair = unfair.min_by_key(|(_, part)| Reverse(holds(part.address)));
+            let Some((number, part)) = unfair.or_else(|| waits(STALE_AFTER).next()) else { return false };
+            let (number, address) = (*number, part.address);
+            left -= part.bytes;
+            by_address.insert(address, holds(address) - part.bytes);
+            gone.push(number);
+        }
+        for number in gone {
+            if let Some(part) = self.release(number) {
+                part.leave.leave();
+            }
+        }
+        true
+    }
+}
+
+impl Answers {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let bytes_max = limits.answers_bytes_max;
+        Self(Arc::new(Mutex::new(Ledger { parts: BTreeMap::new(), newest: 0, bytes: 0, bytes_max })))
+    }
+
+    /// Holds an answer until it is dropped. If there is no room for it, the answer is that.
+    pub(super) fn hold(&self, text: Vec<u8>, origin: Origin, leave: &Leave) -> Bytes {
+        self.hold_at(text, origin.address, leave, Instant::now())
+    }
+
+    fn hold_at(&self, text: Vec<u8>, address: Option<IpAddr>, leave: &Leave, now: Instant) -> Bytes {
+        let bytes = text.len();
+        if bytes < SMALL_BYTES {
             return text.into();
         }
-        let units = u32::try_from(text.len() / UNIT_BYTES).unwrap_or(u32::MAX);
-        match self.0.clone().try_acquire_many_owned(units) {
-            Ok(part) => Bytes::from_owner(Held { text, _part: part }),
-            Err(_) => refusal(&text).into(),
+        let mut ledger = self.0.lock();
+        if !ledger.make_room(bytes, address, now) {
+            drop(ledger);
+            return refusal(&text).into();
         }
+        ledger.newest += 1;
+        let number = ledger.newest;
+        ledger.bytes += bytes;
+        ledger.parts.insert(number, Part { address, bytes, since: now, leave: leave.clone() });
+        drop(ledger);
+        Bytes::from_owner(Held { text, number, ledger: self.0.clone() })
     }
 }
 
@@ -65,18 +153,97 @@ fn refusal(answer: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    const KIB: usize = 1024;
+
+    /// Room for ten answers.
+    struct World {
+        answers: Answers,
+        now: Instant,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let limits = Limits { answers_bytes_max: 1000 * KIB, ..Limits::default() };
+            Self { answers: Answers::new(&limits), now: Instant::now() }
+        }
+
+        fn hold(&self, address: u8, leave: &Leave) -> Bytes {
+            let address = Some(IpAddr::from([10, 0, 0, address]));
+            self.answers.hold_at(large(), address, leave, self.now)
+        }
+
+        fn bytes(&self) -> usize {
+            self.answers.0.lock().bytes
+        }
+    }
+
+    fn large() -> Vec<u8> {
+        let (begin, end) = (br#"{"jsonrpc":"2.0","id":"x","result":""#, br#""}"#);
+        let result = vec![b'a'; 100 * KIB - begin.len() - end.len()];
+        [&begin[..], &result, end].concat()
+    }
+
+    fn is_refused(answer: &Bytes) -> bool {
+        answer.starts_with(br#"{"jsonrpc":"2.0","id":"x","error":{"code":-32005"#)
+    }
+
     #[test]
     fn only_so_much_is_held_at_once() {
-        let answers = Answers::new(&Limits { answers_bytes_max: 1024 * 1024, ..Limits::default() });
-        let result = "a".repeat(600 * 1024);
-        let large = || format!(r#"{{"jsonrpc":"2.0","id":"x","result":"{result}"}}"#).into_bytes();
-        let first = answers.hold(large());
-        assert_eq!(first, large());
-        let refused = answers.hold(large());
-        let begin = br#"{"jsonrpc":"2.0","id":"x","error":{"code":-32005"#;
-        assert!(refused.starts_with(begin), "{refused:?}");
-        assert_eq!(answers.hold(vec![b' '; 100]).len(), 100, "small ones always pass");
-        drop(first);
-        assert_eq!(answers.hold(large()), large());
+        let (world, leave) = (World::new(), Leave::default());
+        let mut held = (0..10).map(|_| world.hold(1, &leave)).collect::<Vec<_>>();
+        assert!(held.iter().all(|answer| *answer == large()));
+        assert!(is_refused(&world.hold(1, &leave)));
+        let small = world.answers.hold_at(vec![b' '; 100], None, &leave, world.now);
+        assert_eq!(small.len(), 100, "small ones always pass");
+        held.pop();
+        assert_eq!(world.hold(1, &leave), large());
+        drop(held);
+        assert_eq!(world.bytes(), 0);
+    }
+
+    #[test]
+    fn whoever_holds_most_gives_way_to_others_and_the_oldest_of_its_answers_first() {
+        let mut world = World::new();
+        let leaves = (0..10).map(|_| Leave::default()).collect::<Vec<_>>();
+        let mut greedy = leaves.iter().map(|leave| world.hold(1, leave)).collect::<Vec<_>>();
+        let other = Leave::default();
+        assert!(is_refused(&world.hold(2, &other)), "an answer that was just given may be read first");
+        world.now += UNFAIR_AFTER;
+        assert!(is_refused(&world.hold(1, &other)), "nothing gives way to whoever holds most");
+        let given = (0..5).map(|_| world.hold(2, &other)).collect::<Vec<_>>();
+        assert!(given.iter().all(|answer| *answer == large()));
+        assert_eq!(leaves.iter().filter(|leave| leave.is_asked()).count(), 5);
+        assert!(leaves[..5].iter().all(Leave::is_asked), "the oldest");
+        assert!(is_refused(&world.hold(2, &other)), "both hold the same now");
+        assert_eq!(world.hold(3, &other), large(), "a third one holds less");
+        assert!(world.bytes() <= 1000 * KIB);
+        // What has given way is not counted twice when it is dropped.
+        greedy.clear();
+        assert_eq!(world.bytes(), 500 * KIB);
+    }
+
+    #[test]
+    fn whatever_is_not_read_for_long_gives_way_even_to_the_same_address() {
+        let mut world = World::new();
+        let leaves = (0..10).map(|_| Leave::default()).collect::<Vec<_>>();
+        let addresses = |index: usize| if index < 5 { 1 } else { index as u8 };
+        let held = leaves.iter().enumerate().map(|(index, leave)| world.hold(addresses(index), leave));
+        let _held = held.collect::<Vec<_>>();
+        world.now += STALE_AFTER;
+        assert_eq!(world.hold(1, &Leave::default()), large());
+        assert!(leaves[0].is_asked() && !leaves[1..].iter().any(Leave::is_asked));
+    }
+
+    #[test]
+    fn nothing_gives_way_in_vain() {
+        let mut world = World::new();
+        let leave = Leave::default();
+        let _old = (0..5).map(|_| world.hold(1, &leave)).collect::<Vec<_>>();
+        world.now += STALE_AFTER;
+        let _new = (0..5).map(|_| world.hold(2, &leave)).collect::<Vec<_>>();
+        let huge = vec![b'a'; 600 * KIB];
+        let answer = world.answers.hold_at(huge, None, &leave, world.now);
+        assert!(answer.len() < KIB, "not even all that is stale makes enough room");
+        assert!(!leave.is_asked());
     }
 }

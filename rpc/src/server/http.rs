@@ -219,7 +219,7 @@ async fn answer_body(
         return refused(StatusCode::TOO_MANY_REQUESTS, why);
     }
     match requests.answer(&shared.api, caller, &Plain).await {
-        Some(answer) => json(StatusCode::OK, shared.answers.hold(answer)),
+        Some(answer) => json(StatusCode::OK, shared.answers.hold(answer, caller.origin, visit.place.leave())),
         None => json(StatusCode::OK, Bytes::new()),
     }
 }

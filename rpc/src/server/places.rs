@@ -34,7 +34,29 @@ struct Taken {
 struct Guest {
     /// Since when the node waits for it: for a request, for the rest of one, or that it reads its answer.
     lets_wait: Mutex<Option<Instant>>,
-    leave: Notify,
+    leave: Leave,
+}
+
+/// Where a connection is asked to leave.
+#[derive(Clone, Default)]
+pub(super) struct Leave(Arc<Notify>);
+
+impl Leave {
+    /// Asks the connection to leave: it is cut off.
+    pub(super) fn leave(&self) {
+        self.0.notify_one();
+    }
+
+    /// Whether the connection was asked, and has not left.
+    #[cfg(test)]
+    pub(super) fn is_asked(&self) -> bool {
+        use futures_util::FutureExt;
+        let is_asked = self.0.notified().now_or_never().is_some();
+        if is_asked {
+            self.leave();
+        }
+        is_asked
+    }
 }
 
 /// One place, for as long as this lives.
@@ -74,12 +96,12 @@ impl Places {
                 return None;
             }
             if let Some(guest) = taken.by.remove(&number) {
-                guest.leave.notify_one();
+                guest.leave.leave();
             }
         }
         taken.newest += 1;
         let number = taken.newest;
-        let guest = Arc::new(Guest { lets_wait: Mutex::new(Some(Instant::now())), leave: Notify::new() });
+        let guest = Arc::new(Guest { lets_wait: Mutex::new(Some(Instant::now())), leave: Leave::default() });
         taken.by.insert(number, guest.clone());
         drop(taken);
         let share = Arc::new(Share::new(self.turns.clone()));
@@ -127,7 +149,12 @@ impl Place {
 
     /// Waits until the place must be left.
     pub(super) async fn left(&self) {
-        self.guest.leave.notified().await;
+        self.guest.leave.0.notified().await;
+    }
+
+    /// Where the connection is asked to leave.
+    pub(super) fn leave(&self) -> &Leave {
+        &self.guest.leave
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     batch::{Connection, Requests, write},
     http::{Visit, text},
     outgoing::Outgoing,
+    places::Leave,
     share::{Share, aside, await_aside},
     subscriptions::{Place, Subscriptions},
 };
@@ -47,6 +48,7 @@ pub(super) struct Upgraded {
     peer: SocketAddr,
     caller: Caller,
     share: Arc<Share>,
+    leave: Leave,
 }
 
 pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -88,10 +90,8 @@ pub(super) fn upgrade(
     let operator = access::is_operator(&shared.api.config, request.headers());
     let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
     let on = hyper::upgrade::on(&mut request);
-    if upgraded
-        .try_send(Upgraded { on, peer: visit.peer, caller, share: visit.place.share().clone() })
-        .is_err()
-    {
+    let (share, leave) = (visit.place.share().clone(), visit.place.leave().clone());
+    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share, leave }).is_err() {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -108,6 +108,7 @@ pub(super) struct Client {
     shared: Arc<Shared>,
     peer: SocketAddr,
     caller: Caller,
+    leave: Leave,
     outgoing: Outgoing,
     subscriptions: Subscriptions,
 }
@@ -142,7 +143,7 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, mut caller, share } = upgraded;
+    let Upgraded { on, peer, mut caller, share, leave } = upgraded;
     let Ok(io) = on.await else { return };
     // Each message is answered by a task of its own, which goes on when the client is gone: what it sent is sent. But what
     // it only wanted to know is not worked on any more.
@@ -159,7 +160,7 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
     let idle = limits.idle_timeout;
     let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
-    let client = Arc::new(Client { shared, peer, caller, outgoing, subscriptions });
+    let client = Arc::new(Client { shared, peer, caller, leave, outgoing, subscriptions });
     let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
     let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
     let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
@@ -224,7 +225,7 @@ impl Client {
             }
             Ok(requests) => requests.answer(api, &self.caller, &message).await,
         };
-        let answer = answer.map(|answer| self.shared.answers.hold(answer));
+        let answer = answer.map(|answer| self.shared.answers.hold(answer, self.caller.origin, &self.leave));
         let text = answer.and_then(|answer| aside(answer.len(), || Utf8Bytes::try_from(answer).ok()));
         if let Some(answer) = text {
             self.outgoing.send(Message::Text(answer)).await;

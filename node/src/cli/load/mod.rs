@@ -33,7 +33,7 @@ use std::{
 /// Senders at most: each is funded by a transaction.
 const SENDERS_MAX: u32 = 10_000;
 /// Calls in a batch that a node takes by default.
-const BATCH_MAX: u32 = 100;
+const BATCH_MAX: u32 = 1_000;
 /// Threads that send, each on a connection of its own.
 const THREADS_MAX: u32 = 4;
 

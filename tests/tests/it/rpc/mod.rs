@@ -7,6 +7,7 @@ mod limits;
 mod protocol;
 mod reads;
 mod sending;
+mod unread;
 mod websocket;
 
 use alloy_primitives::{Address, Bytes, U256, address};

@@ -74,14 +74,37 @@ fn a_batch_is_answered_in_order_and_within_its_limits() {
         shown.collect::<Vec<_>>(),
         [(&json!(1), &null), (&null, &json!(-32600)), (&json!(2), &json!(-32601))]
     );
-    let many = (0..5).map(|id| call(id, "eth_chainId")).collect::<Vec<_>>();
-    assert_eq!(body(&world.post(&json!(many)))["error"]["code"], -32600);
+    // As go-ethereum: one error in a list, for the first call.
+    let many = (6..11).map(|id| call(id, "eth_chainId"));
+    let many = [json!({ "jsonrpc": "2.0", "method": "eth_chainId" })].into_iter().chain(many);
+    let too_large =
+        json!([{ "jsonrpc": "2.0", "id": 6, "error": { "code": -32600, "message": "batch too large" } }]);
+    assert_eq!(body(&world.post(&many.collect::<Value>())), too_large);
+    let none = vec![json!(7); 5];
+    let null =
+        json!([{ "jsonrpc": "2.0", "id": null, "error": { "code": -32600, "message": "batch too large" } }]);
+    assert_eq!(body(&world.post(&json!(none))), null);
     assert_eq!(body(&world.post(&json!([])))["error"]["code"], -32600);
     // The answer to one call is limited, and what a batch may answer as well.
     let block = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_getBlockByNumber", "params": ["0x0", false] });
     assert_eq!(body(&world.post(&block(1)))["error"]["code"], -32003);
     let notes = world.post(&json!([{ "jsonrpc": "2.0", "method": "eth_chainId" }]));
     assert_eq!((notes.status, notes.body.len()), (200, 0));
+}
+
+/// viem sends up to a thousand calls at once, and go-ethereum takes them.
+#[test]
+fn a_thousand_calls_are_a_batch() {
+    let world = world();
+    let call = |id: u64| json!({ "jsonrpc": "2.0", "id": id, "method": "eth_chainId" });
+    let answers = body(&world.post(&(0..1_000).map(call).collect::<Value>()));
+    let answers = answers.as_array().unwrap();
+    assert_eq!(answers.len(), 1_000);
+    assert!(
+        answers.iter().zip(0_u64..).all(|(answer, id)| answer["id"] == id && answer["result"] == "0x539")
+    );
+    let more = body(&world.post(&(0..1_001).map(call).collect::<Value>()));
+    assert_eq!(more[0]["error"]["message"], "batch too large");
 }
 
 #[test]
