@@ -62,9 +62,9 @@ pub struct Served {
 }
 
 impl Served {
-    /// How often the client was served that was served least.
-    pub(super) fn least(&self) -> usize {
-        self.steady.len().min(self.new.len()).min(self.calls.len())
+    /// How often each client was served.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        [self.steady.len(), self.new.len(), self.calls.len()]
     }
 }
 

@@ -2,14 +2,18 @@
 //!
 //! ```text
 //!   abusers (one thread, low priority) ──▶ pectin dev (a process) ◀── honest clients (three threads)
+//!                                          pectin dev, the control ◀── honest clients (three threads)
 //!   quiet ▶ bodies ▶ giants ▶ slow ▶ websockets ▶ subscriptions ▶ calls ▶ traces ▶ logs ▶ filters ▶ quiet again
 //! ```
 //!
 //! One honest client asks for the newest block's number every few milliseconds, on a connection that stays; another one
-//! comes anew each time. How long they wait is compared with how long they wait when nobody else is there. A third one makes
-//! calls (`eth_call`); calls run at a low priority, so that it may wait longer, but it must be served. Abusers have a lower
-//! priority, since they would not run on the node's machine: the node's own fairness is what is judged, not that of the
-//! scheduler between it and the judge.
+//! comes anew each time. A third one makes calls (`eth_call`); calls run at a low priority, so that it may wait longer, but
+//! it must be served. How long they wait is compared with how long the same clients wait at the same time for a second node
+//! that is not abused, the control. Whatever else keeps the machine busy, the abusers and the abused node included, lets
+//! both wait; the control has no abusers inside, and that is the difference which is judged: the node's own fairness, not
+//! that of the system's scheduler. For the same reason abusers have a lower priority: they would not run on the node's
+//! machine. What the control cannot show is that the node's own calls have a lower priority than its other work: that is
+//! read from the system.
 
 mod bodies;
 mod connection;
@@ -26,7 +30,7 @@ pub use verdict::{Kind, Verdict};
 use bodies::Bodies;
 use connection::Tally;
 use honest::Honest;
-use node::Node;
+use node::{Control, Node};
 use std::{future::Future, time::Duration};
 
 /// How much abuse.
@@ -40,18 +44,20 @@ pub struct Options {
     pub each: Duration,
 }
 
-/// How long honest clients are measured alone, before and after.
+/// How long honest clients are measured without abuse, before and after.
 const QUIET: Duration = Duration::from_secs(8);
 
 /// Runs all kinds of abuse against a node of its own.
 pub fn run(options: &Options) -> Result<Verdict, String> {
-    let mut node = Node::start()?;
-    let honest = Honest::start(node.address);
+    let (mut node, control) = (Node::start()?, Control::start()?);
+    let (honest, compared) = (Honest::start(node.address), Honest::start(control.address));
     let mut verdict = Verdict { start_kib: node.resident_kib()?, ..Verdict::default() };
     let mut phase = |name: &'static str, abuse: &mut dyn FnMut() -> Tally| -> Result<(), String> {
         honest.forget();
+        compared.forget();
         let tally = abuse();
-        let kind = Kind { name, tally, served: honest.take(), resident_kib: node.resident_kib()? };
+        let (served, control) = (honest.take(), compared.take());
+        let kind = Kind { name, tally, served, control, resident_kib: node.resident_kib()? };
         println!("{kind}");
         verdict.kinds.push(kind);
         Ok(())
@@ -75,7 +81,8 @@ pub fn run(options: &Options) -> Result<Verdict, String> {
         std::thread::sleep(QUIET);
         Tally::default()
     })?;
-    drop(honest);
+    drop((honest, compared, control));
+    verdict.hurried = node.hurried_call_threads()?;
     verdict.peak_kib = node.peak_kib()?;
     verdict.end_kib = node.resident_kib()?;
     verdict.bodies = options.bodies;

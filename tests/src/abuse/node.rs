@@ -69,19 +69,37 @@ fn genesis() -> Value {
     json!({ "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc })
 }
 
+/// Starts a node with a chain of its own, and gives its address.
+fn start() -> Result<(Pectin, SocketAddr), String> {
+    let file = tempfile::NamedTempFile::new().map_err(|why| why.to_string())?;
+    std::fs::write(file.path(), genesis().to_string()).map_err(|why| why.to_string())?;
+    let path = file.path().display().to_string();
+    let arguments = ["dev", "--http-port", "0", "--slot-ms", "1000", "--genesis", &path];
+    let mut pectin = Pectin::start(arguments).map_err(|why| why.to_string())?;
+    let line = pectin.wait_for("RPC ")?;
+    pectin.wait_for("ready in")?;
+    let url = line.split_whitespace().nth(1).unwrap_or_default();
+    let address = url.trim_start_matches("http://").parse().map_err(|why| format!("{url}: {why}"))?;
+    Ok((pectin, address))
+}
+
+/// A node that is not abused, until this is dropped.
+pub(super) struct Control {
+    _pectin: Pectin,
+    pub(super) address: SocketAddr,
+}
+
+impl Control {
+    pub(super) fn start() -> Result<Self, String> {
+        start().map(|(pectin, address)| Self { _pectin: pectin, address })
+    }
+}
+
 impl Node {
     /// Starts it, and lets it make blocks with many logs.
     pub(super) fn start() -> Result<Self, String> {
-        let file = tempfile::NamedTempFile::new().map_err(|why| why.to_string())?;
-        std::fs::write(file.path(), genesis().to_string()).map_err(|why| why.to_string())?;
-        let path = file.path().display().to_string();
-        let arguments = ["dev", "--http-port", "0", "--slot-ms", "1000", "--genesis", &path];
-        let mut pectin = Pectin::start(arguments).map_err(|why| why.to_string())?;
-        let line = pectin.wait_for("RPC ")?;
-        pectin.wait_for("ready in")?;
-        let url = line.split_whitespace().nth(1).unwrap_or_default();
-        let address = url.trim_start_matches("http://").parse().map_err(|why| format!("{url}: {why}"))?;
-        let mut client = Client::connect(url).map_err(|why| why.to_string())?;
+        let (mut pectin, address) = start()?;
+        let mut client = Client::connect(&format!("http://{address}")).map_err(|why| why.to_string())?;
         let wallet = Wallet::new(1);
         let mut transaction = Value::Null;
         let logging =
@@ -119,6 +137,29 @@ impl Node {
     /// The most memory that it ever had.
     pub(super) fn peak_kib(&self) -> Result<u64, String> {
         self.status("VmHWM")
+    }
+
+    /// How many of its threads for calls have the same priority as its others, so that calls delay all else.
+    pub(super) fn hurried_call_threads(&self) -> Result<usize, String> {
+        if !cfg!(target_os = "linux") {
+            return Ok(0);
+        }
+        let path = format!("/proc/{}/task", self.pectin.id());
+        let ended = |why: std::io::Error| format!("the node has ended: {why}");
+        let mut found = 0;
+        let mut hurried = 0;
+        for thread in std::fs::read_dir(path).map_err(ended)?.flatten() {
+            // Threads come and go.
+            let Ok(text) = std::fs::read_to_string(thread.path().join("stat")) else { continue };
+            // Behind the name, which may contain anything, the niceness is the 17th field.
+            let Some((name, fields)) = text.rsplit_once(')') else { continue };
+            if name.contains("(pectin-call-") {
+                found += 1;
+                let nice = fields.split_whitespace().nth(16).and_then(|nice| nice.parse::<i32>().ok());
+                hurried += usize::from(nice.is_none_or(|nice| nice <= 0));
+            }
+        }
+        if found > 0 { Ok(hurried) } else { Err("the node has no threads for calls".to_owned()) }
     }
 
     /// Stops it; says how often it panicked, and how often it blamed itself for an answer.

@@ -3,13 +3,15 @@
 use super::{connection::Tally, honest::Served};
 use std::{fmt, time::Duration};
 
-/// An honest client waits so many times longer at most.
+/// An honest client of the abused node waits so many times as long at most as one of the control.
 const LATENCY_RATIO_MAX: f64 = 10.0;
+/// And is served so many times less often at most.
+const SERVED_RATIO_MAX: usize = 10;
 /// The node takes so much more memory at most: what its limits on bodies, answers, calls and subscriptions add up to.
 const MEMORY_GROWTH_MIB_MAX: u64 = 768;
 /// Of so many calls of an honest client one may be refused.
 const CALLS_PER_REFUSAL: usize = 10;
-/// From fewer answers nothing can be said about how long they take.
+/// From fewer answers of the control nothing can be said about how long they take.
 const SERVED_MIN: usize = 20;
 
 /// One kind of abuse.
@@ -21,6 +23,8 @@ pub struct Kind {
     pub tally: Tally,
     /// How honest clients were served meanwhile.
     pub served: Served,
+    /// How the control served the same clients meanwhile.
+    pub control: Served,
     /// The node's memory at its end.
     pub resident_kib: u64,
 }
@@ -37,27 +41,32 @@ fn micros(time: Duration) -> f64 {
 }
 
 impl Kind {
-    fn of(&self, percent: usize) -> Duration {
-        percentile(&self.served.steady, percent)
+    /// How many times as long as for the control the client that stays waited: in the middle, and at worst in a hundred.
+    fn ratios(&self) -> (f64, f64) {
+        let of = |served: &Served, percent| micros(percentile(&served.steady, percent));
+        let ratio = |percent| of(&self.served, percent) / of(&self.control, percent).max(1.0);
+        (ratio(50), ratio(99))
     }
 
-    /// How many times longer than when it was quiet the client that stays waited: in the middle, and at worst in a hundred.
-    fn ratios(&self, quiet: &[Duration]) -> (f64, f64) {
-        let ratio = |percent| micros(self.of(percent)) / micros(percentile(quiet, percent)).max(1.0);
-        (ratio(50), ratio(99))
+    /// Whether the control was served so seldom that nothing can be said.
+    fn is_unknown(&self) -> bool {
+        self.control.counts().into_iter().any(|count| count < SERVED_MIN)
+    }
+
+    /// Whether honest clients were served far less often than those of the control.
+    fn is_starved(&self) -> bool {
+        let pairs = self.served.counts().into_iter().zip(self.control.counts());
+        pairs.into_iter().any(|(served, control)| served * SERVED_RATIO_MAX < control)
     }
 }
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:14} p50 {:>6.0} µs, p99 {:>6.0} µs of {}",
-            self.name,
-            micros(self.of(50)),
-            micros(self.of(99)),
-            self.served.steady.len()
-        )?;
+        write!(f, "{:14}", self.name)?;
+        for (before, Served { steady, .. }) in [(" ", &self.served), ("; control ", &self.control)] {
+            let (middle, late) = (micros(percentile(steady, 50)), micros(percentile(steady, 99)));
+            write!(f, "{before}p50 {middle:>6.0} µs, p99 {late:>6.0} µs of {}", steady.len())?;
+        }
         let new = &self.served.new;
         write!(f, "; new p50 {:>6.0} µs of {}", micros(percentile(new, 50)), new.len())?;
         let calls = &self.served.calls;
@@ -80,6 +89,8 @@ pub struct Verdict {
     pub panics: usize,
     /// Answers that the node blamed itself for.
     pub faults: usize,
+    /// Threads for calls whose priority is not lower than that of others.
+    pub hurried: usize,
     /// The node's memory.
     pub start_kib: u64,
     /// The most that it had.
@@ -97,22 +108,14 @@ impl Verdict {
         self.kinds.iter().flat_map(|kind| &kind.served.refused)
     }
 
-    /// How long the client that stays waited without abuse, before and after.
-    fn quiet(&self) -> Vec<Duration> {
-        let both = [self.kinds.first(), self.kinds.last()];
-        both.into_iter().flatten().flat_map(|kind| kind.served.steady.iter().copied()).collect()
+    /// Each kind with its ratios.
+    fn ratios(&self) -> impl Iterator<Item = (&Kind, (f64, f64))> {
+        self.kinds.iter().map(|kind| (kind, kind.ratios()))
     }
 
-    /// Each kind of abuse with its ratios.
-    fn ratios(&self) -> Vec<(&Kind, (f64, f64))> {
-        let (quiet, abused) = (self.quiet(), self.kinds.len().saturating_sub(1));
-        let kinds = self.kinds.iter().take(abused).skip(1);
-        kinds.map(|kind| (kind, kind.ratios(&quiet))).collect()
-    }
-
-    /// The worst ratio of all kinds of abuse, of medians and of ninety-ninth percentiles.
+    /// The worst ratio of all kinds, of medians and of ninety-ninth percentiles.
     fn latency(&self) -> f64 {
-        let ratios = self.ratios().into_iter().map(|(_, (middle, late))| middle.max(late));
+        let ratios = self.ratios().map(|(_, (middle, late))| middle.max(late));
         ratios.reduce(f64::max).unwrap_or(f64::INFINITY)
     }
 
@@ -127,11 +130,27 @@ impl Verdict {
         problem(self.panics > 0, format!("the node panicked {} times", self.panics));
         problem(self.server_errors() > 0, format!("{} answers blame the server", self.server_errors()));
         let latency = self.latency();
-        problem(latency > LATENCY_RATIO_MAX, format!("honest clients waited {latency:.1} times longer"));
+        problem(
+            latency > LATENCY_RATIO_MAX,
+            format!("honest clients waited {latency:.1} times as long as those of the control"),
+        );
+        let hurried = self.hurried;
+        problem(hurried > 0, format!("{hurried} threads for calls have no lower priority than others"));
         let growth = self.growth_mib();
         problem(growth > MEMORY_GROWTH_MIB_MAX, format!("the memory grew by {growth} MiB"));
-        for kind in self.kinds.iter().filter(|kind| kind.served.least() < SERVED_MIN) {
-            problem(true, format!("during {} honest clients were hardly served", kind.name));
+        for kind in &self.kinds {
+            let counts = kind.served.counts();
+            let name = kind.name;
+            problem(
+                kind.is_starved(),
+                format!("during {name} honest clients were hardly served: {counts:?}"),
+            );
+            problem(
+                kind.is_unknown(),
+                format!(
+                    "during {name} the machine was too busy to say anything: not even the control served"
+                ),
+            );
         }
         for Kind { name, served, .. } in &self.kinds {
             let (refused, calls) = (served.calls_refused.len(), served.calls.len());
@@ -155,7 +174,10 @@ impl Verdict {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (Kind { name, .. }, (middle, late)) in self.ratios() {
-            writeln!(f, "{name:14} waits {middle:.1} times as long in the middle, {late:.1} times at worst")?;
+            writeln!(
+                f,
+                "{name:14} waits {middle:.1} times as long as the control in the middle, {late:.1} times at worst"
+            )?;
         }
         let mib = |kib: u64| kib / 1024;
         let (start, peak, end) = (mib(self.start_kib), mib(self.peak_kib), mib(self.end_kib));
@@ -172,5 +194,59 @@ impl fmt::Display for Verdict {
             "abuse: bodies={bodies} panics={panics} server_errors={errors} latency={:.1} memory_mib={peak}",
             self.latency()
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(micros: u64, count: usize) -> Served {
+        let times = vec![Duration::from_micros(micros); count];
+        Served { steady: times.clone(), new: times.clone(), calls: times, ..Served::default() }
+    }
+
+    fn kind(name: &'static str, served: Served, control: Served) -> Kind {
+        Kind { name, tally: Tally::default(), served, control, resident_kib: 0 }
+    }
+
+    fn problems(kinds: Vec<Kind>) -> Vec<String> {
+        Verdict { kinds, ..Verdict::default() }.problems()
+    }
+
+    #[test]
+    fn a_machine_that_becomes_busy_is_no_fault_of_the_node() {
+        let quiet = kind("quiet", served(100, 2_000), served(100, 2_000));
+        let busy = kind("calls", served(9_000, 150), served(6_000, 170));
+        assert_eq!(problems(vec![quiet, busy]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn who_waits_for_abusers_is_noticed_on_a_busy_machine_too() {
+        let slow = kind("calls", served(70_000, 150), served(6_000, 170));
+        let found = problems(vec![slow]);
+        assert_eq!(found, ["honest clients waited 11.7 times as long as those of the control"]);
+        let mut late = served(6_000, 170);
+        late.steady[168..].fill(Duration::from_millis(200));
+        assert_eq!(
+            problems(vec![kind("calls", late, served(6_000, 170))]).len(),
+            1,
+            "a few late ones are enough"
+        );
+        let starved = kind("calls", served(6_000, 16), served(6_000, 170));
+        assert!(problems(vec![starved])[0].contains("hardly served"));
+    }
+
+    #[test]
+    fn nothing_is_said_where_not_even_the_control_was_served() {
+        let idle = kind("calls", served(6_000, 10), served(6_000, 10));
+        assert!(problems(vec![idle])[0].contains("too busy to say anything"));
+    }
+
+    #[test]
+    fn calls_at_the_priority_of_others_are_noticed() {
+        let kinds = vec![kind("quiet", served(100, 100), served(100, 100))];
+        let verdict = Verdict { kinds, hurried: 2, ..Verdict::default() };
+        assert_eq!(verdict.problems(), ["2 threads for calls have no lower priority than others"]);
     }
 }
