@@ -8,10 +8,17 @@ use tests::{
     process::{Pectin, call},
 };
 
+const GWEI: u64 = 1_000_000_000;
+
 /// Starts a network with quick slots; gives its RPC.
 pub(super) fn dev(arguments: &[&str]) -> (Pectin, Client) {
+    dev_at(GWEI, arguments)
+}
+
+/// The same, with this base fee in the first block.
+fn dev_at(base_fee_wei: u64, arguments: &[&str]) -> (Pectin, Client) {
     let common = ["dev", "--http-port", "0", "--slot-ms", "400", "--genesis"];
-    let genesis = genesis();
+    let genesis = genesis(base_fee_wei);
     let all = common.into_iter().chain([genesis.path().to_str().unwrap()]).chain(arguments.iter().copied());
     let mut pectin = Pectin::start(all).unwrap();
     let line = pectin.wait_for("RPC ").unwrap();
@@ -21,11 +28,14 @@ pub(super) fn dev(arguments: &[&str]) -> (Pectin, Client) {
 }
 
 /// A genesis in which the wallets of the tests own something.
-fn genesis() -> tempfile::NamedTempFile {
+fn genesis(base_fee_wei: u64) -> tempfile::NamedTempFile {
     let alloc =
         (0..8).map(|n| (Wallet::new(n).address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" })));
     let alloc = alloc.collect::<serde_json::Map<_, _>>();
-    let file = json!({ "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc });
+    let file = json!({
+        "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0",
+        "baseFeePerGas": format!("{base_fee_wei:#x}"), "alloc": alloc,
+    });
     let written = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(written.path(), file.to_string()).unwrap();
     written
@@ -117,4 +127,34 @@ fn a_restart_goes_on_where_it_was_and_a_stop_says_what_is_left() {
     pectin.kill().unwrap();
     let (mut pectin, mut client) = dev(&["--data-dir", data]);
     final_block(&mut pectin, &mut client, &again);
+}
+
+/// The base fee would have to fall for thirty blocks; what does not pay it waits, also through a restart, and is shown as
+/// go-ethereum shows it.
+#[test]
+fn a_transaction_below_the_base_fee_is_accepted_and_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().to_str().unwrap();
+    let (mut pectin, mut client) = dev_at(100 * GWEI, &["--data-dir", data]);
+    let wallet = Wallet::new(1);
+    let call_of =
+        |nonce| Call { max_fee: 2 * u128::from(GWEI), ..Call::transfer(wallet.address(), nonce, 1) };
+    let hashes = [0, 1].map(|nonce| send(&mut client, &wallet.eip1559(call_of(nonce))));
+    let shown = |client: &mut Client| {
+        let all = json!({ "pending": "0x2", "queued": "0x0" });
+        // The numbers follow a moment later.
+        while call(client, "txpool_status", &json!([])).unwrap() != all {}
+        let content = call(client, "txpool_contentFrom", &json!([wallet.address()])).unwrap();
+        assert_eq!(content["queued"], json!({}));
+        for (nonce, hash) in ["0", "1"].into_iter().zip(&hashes) {
+            assert_eq!(content["pending"][nonce]["hash"], *hash);
+        }
+        let nonce = call(client, "eth_getTransactionCount", &json!([wallet.address(), "pending"])).unwrap();
+        assert_eq!(number(&nonce), 2);
+    };
+    shown(&mut client);
+    pectin.terminate();
+    assert!(pectin.wait().unwrap().success());
+    let (_pectin, mut client) = dev_at(100 * GWEI, &["--data-dir", data]);
+    shown(&mut client);
 }
