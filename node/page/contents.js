@@ -54,6 +54,16 @@ export function speak(hash) {
   text($("detail-waits"), left === null ? "not waited for at the moment" : `waited for ${left} more, of ${most}`);
 }
 
+// The steps in blocks that were given up, from a transaction's story.
+function givenUp(story) {
+  const last = story.map((episode) => episode.event).lastIndexOf("released");
+  return story.slice(1, last + 1).map(({ event, at, block, by }) => {
+    const place = `block ${count(Number(block.number))} (${short(block.hash)})`;
+    if (event === "released") return ["Released", at, `${place}, by the ${by}; back in the pool`, "bad"];
+    return [event[0].toUpperCase() + event.slice(1), at, `in ${place}`, "true"];
+  });
+}
+
 export function transaction(tx) {
   const times = tx.times ?? {};
   const number = tx.block ? Number(tx.block.number) : null;
@@ -63,12 +73,14 @@ export function transaction(tx) {
   const past = (step) => (state ? isPast(state, step, times) : "false");
   const versions = tx.bundle?.versions ?? [];
   const sent = versions.map((version) => `v${version.version} on core ${version.core}, sent ${version.sends}×${version.counted ? ", failed" : ""}`).join("; ");
-  const accepted = tx.attempts ? `${tx.attempts} blocks with it were given up` : tx.status === "queued" ? "queued: a nonce before it is missing, the sender cannot pay yet, or the base fee is above its fee cap" : "durable, in the pool";
+  const accepted = tx.attempts ? `${tx.attempts} blocks failed with it` : tx.status === "queued" ? "queued: a nonce before it is missing, the sender cannot pay yet, or the base fee is above its fee cap" : "durable, in the pool";
   const sealed = number === null ? "" : `in block ${count(number)}, at place ${tx.index}`;
+  const before = givenUp(tx.story ?? []);
   const steps = tx.ended
-    ? [["Accepted", tx.since ?? null, "", "true"], ["Ended", tx.ended.at, tx.ended.reason, "bad"]]
+    ? [["Accepted", tx.since ?? null, "", "true"], ...before, ["Ended", tx.ended.at, tx.ended.reason, "bad"]]
     : [
         ["Accepted", tx.since ?? null, tx.status === "open" ? "executed in the open block" : accepted, "true"],
+        ...before,
         ["Sealed", at("sealed"), sealed, past("Sealed")],
         ["Submitted", at("submitted"), sent, past("Submitted")],
         ["Guaranteed", at("guaranteed"), "validators have executed the block too", past("Guaranteed")],

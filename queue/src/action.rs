@@ -1,7 +1,7 @@
 //! What the queue wants done, and what became of it.
 
 use jam::{PackageHash, RefineContext};
-use types::BlockId;
+use types::{BlockId, ReleasedBy, Time};
 
 /// What the driver shall do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +41,10 @@ pub struct Submission {
 pub struct Released {
     /// The block.
     pub block: BlockId,
+    /// When it was sealed.
+    pub sealed_at: Time,
+    /// Who gave it up.
+    pub by: ReleasedBy,
     /// What its end says about its transactions.
     pub blame: Blame,
 }
@@ -48,7 +52,7 @@ pub struct Released {
 /// What the end of a block says about its transactions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Blame {
-    /// Nothing: it stood on a block that failed.
+    /// Nothing: it stood on a block that failed, or the operator gave it up.
     None,
     /// One of them may be why it failed.
     Suspect,

@@ -6,7 +6,7 @@
 use crate::{Bundle, Config, Queue, bundle::State};
 use jam::SlotClock;
 use std::collections::BTreeMap;
-use types::{Duration, Time};
+use types::{Duration, ReleasedBy, Time};
 
 /// Why a bundle that waits has not been sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +70,8 @@ pub struct Outlook {
     pub submit_ahead_max: u64,
     /// The lowest abandoned block.
     pub abandoned_from: Option<u64>,
+    /// Who gave that block up.
+    pub abandoned_by: ReleasedBy,
     /// What lies ahead of each unfinished bundle, by block number.
     pub bundles: BTreeMap<u64, Ahead>,
 }
@@ -87,6 +89,7 @@ impl Outlook {
             anchor_margin: config.anchor_margin,
             submit_ahead_max: config.submit_ahead_max,
             abandoned_from: None,
+            abandoned_by: ReleasedBy::Chain,
             bundles: BTreeMap::new(),
         }
     }
@@ -106,6 +109,7 @@ impl Queue {
             best: head.map(|head| (head.best.slot, head.best.height)),
             finalized: head.map(|head| (head.finalized.slot, head.finalized.height)),
             abandoned_from: self.abandoned_from,
+            abandoned_by: self.abandoned_by,
             bundles: self.bundles.iter().map(|(number, bundle)| (*number, self.ahead(bundle, now))).collect(),
             ..Outlook::empty(&self.config, self.clock)
         }

@@ -11,7 +11,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
-use types::{BlockId, Event, Time};
+use types::{BlockId, Event, ReleasedBy, Time};
 
 /// The bundles on their way. Pure: it is told what happened, and asked what to do.
 #[derive(Debug)]
@@ -42,10 +42,12 @@ pub struct Queue {
     pub(crate) unreachable: BTreeSet<u16>,
     pub(crate) head: Option<Head>,
     pub(crate) abandoned_from: Option<u64>,
+    /// Who gave that block up.
+    pub(crate) abandoned_by: ReleasedBy,
     /// Whether the lowest abandoned block is allowed to try again.
     pub(crate) retrying: bool,
-    /// The lowest abandoned block, if it is dead.
-    pub(crate) release_due: Option<u64>,
+    /// The lowest abandoned block, if it is dead, and who gave it up.
+    pub(crate) release_due: Option<(u64, ReleasedBy)>,
     pub(crate) halted: Option<BlockId>,
     /// Whether a block that was sealed after the last release was applied: the network is not at fault.
     pub(crate) passed_since_release: bool,
@@ -82,6 +84,7 @@ impl Queue {
             unreachable: BTreeSet::new(),
             head: None,
             abandoned_from: None,
+            abandoned_by: ReleasedBy::Chain,
             retrying: false,
             release_due: None,
             halted: None,
@@ -249,7 +252,10 @@ impl Queue {
                 bundle.phase = Phase::Waiting { again: *again && !bundle.versions.is_empty() };
                 bundle.versions.last_mut().into_iter().for_each(|version| version.counted |= counted);
             }),
-            Record::Abandoned { from } => self.set_abandoned(Some(*from), false),
+            Record::Abandoned { from, by } => {
+                self.abandoned_by = *by;
+                self.set_abandoned(Some(*from), false);
+            }
             Record::Retried => self.set_abandoned(self.abandoned_from, true),
             Record::Revived => self.set_abandoned(None, false),
             Record::Released { from } => self.apply_released(*from),
@@ -449,7 +455,7 @@ impl Queue {
 
     pub(crate) fn push_release(&mut self, blocks: Vec<Released>) {
         for released in &blocks {
-            self.events.push(Event::Released { block: released.block });
+            self.events.push(Event::Released { block: released.block, by: released.by });
         }
         self.actions.push_back(Action::Release(blocks));
     }

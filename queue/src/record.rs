@@ -4,7 +4,7 @@
 use crate::bundle::Version;
 use alloy_primitives::B256;
 use std::sync::Arc;
-use types::{BlockId, Time};
+use types::{BlockId, ReleasedBy, Time};
 
 /// One decision. Durable before anything follows from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,10 +43,12 @@ pub enum Record {
         /// Whether the same bytes will be sent again.
         again: bool,
     },
-    /// A block failed too often: it and all that stand on it are abandoned.
+    /// A block failed too often, or the operator gave it up: it and all that stand on it are abandoned.
     Abandoned {
         /// The block's number.
         from: u64,
+        /// Who gave it up.
+        by: ReleasedBy,
     },
     /// The abandoned block gets another version, because finality stands still. Those that stand on it stay abandoned.
     Retried,

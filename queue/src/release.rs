@@ -2,17 +2,20 @@
 
 use crate::{Blame, Queue, Record, Released, bundle::State, view::ChainInput};
 use jam::follow::Fate;
+use types::ReleasedBy;
 
 impl Queue {
     /// Gives a block up, with all that stand on it.
-    pub(crate) fn abandon(&mut self, number: u64) {
+    pub(crate) fn abandon(&mut self, number: u64, by: ReleasedBy) {
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::DropLosesTxs) {
             self.decide(Record::Released { from: number });
             return;
         }
         if self.retrying || self.abandoned_from.is_none_or(|from| number < from) {
-            self.decide(Record::Abandoned { from: number });
+            // A block that is tried again after it was given up keeps the first reason.
+            let by = if self.abandoned_from == Some(number) { self.abandoned_by } else { by };
+            self.decide(Record::Abandoned { from: number, by });
         }
     }
 
@@ -23,7 +26,7 @@ impl Queue {
         let state = self.bundles.get(&number).map(|bundle| bundle.state);
         let may = matches!(state, Some(State::Queued { .. } | State::Submitted { .. }));
         if may {
-            self.abandon(number);
+            self.abandon(number, ReleasedBy::Operator);
         }
         may
     }
@@ -33,7 +36,9 @@ impl Queue {
         self.release_due = None;
         let Some(from) = self.abandoned_from else { return };
         match self.bundles.get(&from).map(|bundle| bundle.state) {
-            Some(State::Abandoned) if self.is_dead(from, input) => self.release_due = Some(from),
+            Some(State::Abandoned) if self.is_dead(from, input) => {
+                self.release_due = Some((from, self.abandoned_by));
+            }
             Some(State::Abandoned) => self.retry_if_finality_lags(from),
             // It is on its way again.
             Some(State::Queued { .. } | State::Submitted { .. }) => {}
@@ -70,15 +75,15 @@ impl Queue {
 
     /// Gives the transactions of a dead block and of all that stand on it back, in one step: the record is written when
     /// the action is taken, so that the driver commits it together with the pool's part.
-    pub(crate) fn release(&mut self, from: u64) {
+    pub(crate) fn release(&mut self, from: u64, by: ReleasedBy) {
         let alone = |count: usize| count == 1 && self.passed_since_release;
         let blocks = self.bundles.range(from..).map(|(number, bundle)| {
-            let blame = match *number == from {
-                true if alone(bundle.transactions.len()) => Blame::Alone,
-                true => Blame::Suspect,
-                false => Blame::None,
+            let blame = match by {
+                ReleasedBy::Chain if *number == from && alone(bundle.transactions.len()) => Blame::Alone,
+                ReleasedBy::Chain if *number == from => Blame::Suspect,
+                ReleasedBy::Chain | ReleasedBy::Operator => Blame::None,
             };
-            Released { block: bundle.block, blame }
+            Released { block: bundle.block, sealed_at: bundle.enqueued_at, by, blame }
         });
         let blocks = blocks.collect::<Vec<_>>();
         #[cfg(feature = "bugs")]
@@ -86,7 +91,7 @@ impl Queue {
             let (root, rest) = blocks.split_at(1);
             self.push_release(root.to_vec());
             for released in rest {
-                self.events.push(types::Event::Released { block: released.block });
+                self.events.push(types::Event::Released { block: released.block, by });
             }
             self.decide(Record::Released { from });
             return;

@@ -4,7 +4,7 @@ use crate::{
     Bundle, State,
     outlook::{Ahead, Hold, Outlook},
 };
-use types::{Duration, Time};
+use types::{Duration, ReleasedBy, Time};
 
 /// A chain without a block for so many slots is why everything is slow.
 const SILENT_SLOTS: u32 = 3;
@@ -210,6 +210,10 @@ impl Asked<'_> {
             Some(from) => format!(
                 "It stands on B-{from}, which was given up; {SAFE}; its transactions go back to the pool together with \
                  those of B-{from}, or it goes on if the chain takes B-{from} after all."
+            ),
+            None if self.outlook.abandoned_by == ReleasedBy::Operator => format!(
+                "The operator gave it up; {SAFE}; {}, unless the chain takes it after all.",
+                self.until_release()
             ),
             None => format!(
                 "It was given up after {} failed versions; {SAFE}; {}, unless the chain takes it after all.",

@@ -4,7 +4,7 @@ use crate::{
     Bundle, Queue,
     bundle::{Phase, Version},
 };
-use types::BlockId;
+use types::{BlockId, ReleasedBy};
 
 /// Counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -44,7 +44,7 @@ pub struct Snapshot {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JournalState {
     base: BlockId,
-    abandoned_from: Option<u64>,
+    abandoned: Option<(u64, ReleasedBy)>,
     retrying: bool,
     bundles: Vec<(BlockId, Vec<Version>, Phase)>,
 }
@@ -55,7 +55,7 @@ impl Queue {
         let bundle = |bundle: &Bundle| (bundle.block, bundle.versions.clone(), bundle.phase);
         JournalState {
             base: self.base,
-            abandoned_from: self.abandoned_from,
+            abandoned: self.abandoned_from.map(|from| (from, self.abandoned_by)),
             retrying: self.retrying,
             bundles: self.bundles.values().map(bundle).collect(),
         }

@@ -8,7 +8,7 @@ use jam::{
     PackageHash, Params, RefineContext,
     codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_exactly, put_natural},
 };
-use types::{BlockId, Time};
+use types::{BlockId, ReleasedBy, Time};
 
 /// The version of the format.
 const FORMAT: u8 = 1;
@@ -59,7 +59,8 @@ impl Record {
                 block.encode_to(out);
                 (*counted, *again).encode_to(out);
             }
-            Self::Abandoned { from } => put_number(4, *from, out),
+            Self::Abandoned { from, by: ReleasedBy::Chain } => put_number(4, *from, out),
+            Self::Abandoned { from, by: ReleasedBy::Operator } => put_number(9, *from, out),
             Self::Retried => out.push(5),
             Self::Revived => out.push(6),
             Self::Released { from } => put_number(7, *from, out),
@@ -85,11 +86,12 @@ impl Record {
                 counted: Decode::decode_from(input)?,
                 again: Decode::decode_from(input)?,
             },
-            4 => Self::Abandoned { from: Decode::decode_from(input)? },
+            4 => Self::Abandoned { from: Decode::decode_from(input)?, by: ReleasedBy::Chain },
             5 => Self::Retried,
             6 => Self::Revived,
             7 => Self::Released { from: Decode::decode_from(input)? },
             8 => Self::Finalized { through: take_id(input)? },
+            9 => Self::Abandoned { from: Decode::decode_from(input)?, by: ReleasedBy::Operator },
             tag => return Err(start.error(Malformed::Tag { tag })),
         })
     }
@@ -176,17 +178,18 @@ mod tests {
                 counted: source.below(2) == 0,
                 again: source.below(2) == 0,
             },
-            4 => Record::Abandoned { from: source.bits() },
+            4 => Record::Abandoned { from: source.bits(), by: ReleasedBy::Chain },
             5 => Record::Retried,
             6 => Record::Revived,
             7 => Record::Released { from: source.bits() },
+            9 => Record::Abandoned { from: source.bits(), by: ReleasedBy::Operator },
             _ => Record::Finalized { through: id(source) },
         }
     }
 
     proptest! {
         #[test]
-        fn records_come_back_and_have_one_encoding(seed: u64, kind in 0..9_u8) {
+        fn records_come_back_and_have_one_encoding(seed: u64, kind in 0..10_u8) {
             let record = record(&mut Source::new(&Params::TINY, seed), kind);
             let bytes = record.to_bytes();
             prop_assert_eq!(Record::from_bytes(&bytes), Ok(record));
@@ -199,7 +202,7 @@ mod tests {
 
         #[test]
         fn whatever_is_read_is_written_the_same(
-            kind in 0..9_u8,
+            kind in 0..10_u8,
             mut bytes in proptest::collection::vec(any::<u8>(), 0..400),
         ) {
             bytes.splice(..0, [FORMAT, kind]);

@@ -5,13 +5,13 @@ use crate::{
     bundle::{Phase, State},
 };
 use jam::{PackageHash, RefineContext};
-use types::{Event, Time};
+use types::{Event, ReleasedBy, Time};
 
 impl Queue {
     /// What to do next, if anything. Ask again until there is nothing; commit the records after each answer.
     pub fn poll_action(&mut self, now: Time) -> Option<Action> {
-        if let Some(from) = self.release_due.take() {
-            self.release(from);
+        if let Some((from, by)) = self.release_due.take() {
+            self.release(from, by);
         }
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
@@ -301,7 +301,7 @@ impl Queue {
         self.decide(Record::Requeued { block: number, counted, again });
         let Some(bundle) = self.bundles.get(&number) else { return };
         if !again && bundle.counted() >= self.config.max_retries {
-            self.abandon(number);
+            self.abandon(number, ReleasedBy::Chain);
         }
     }
 }

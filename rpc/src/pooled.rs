@@ -199,7 +199,7 @@ impl PoolIndex {
             Event::Guaranteed { block, .. } => note(block, &|times| first(&mut times.guaranteed)),
             Event::Accumulated { block } => note(block, &|times| first(&mut times.accumulated)),
             Event::Finalized { block } => note(block, &|times| first(&mut times.finalized)),
-            Event::Released { block } => note(block, &|times| first(&mut times.released)),
+            Event::Released { block, .. } => note(block, &|times| first(&mut times.released)),
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 use txpool::Lookup;
-use types::{Reason, Time, Transaction};
+use types::{Reason, Release, Time, Transaction};
 
 /// A sealed block that is not final: what the builder decided, and what executing it gave.
 #[derive(Clone, Debug)]
@@ -60,6 +60,7 @@ pub struct Batch {
 #[derive(Debug)]
 pub(crate) enum Entry {
     Accepted { tx: Transaction, at: Time },
+    Released { hash: B256, accepted_at: Option<Time>, attempts: u32, release: Release },
     Returned(Box<Lookup>),
     Ended { hash: B256, reason: Reason, at: Time },
     Sealed { build: u64, block: Box<Unfinished> },
@@ -109,6 +110,12 @@ impl Batch {
     /// The pool accepted a transaction.
     pub fn accepted(&mut self, tx: &Transaction, at: Time) {
         self.entries.push(Entry::Accepted { tx: tx.clone(), at });
+    }
+
+    /// A block was given up with a transaction in it, which the pool accepted at some time. `attempts` counts the blocks
+    /// that it may be the reason for, with this one if so.
+    pub fn released(&mut self, hash: B256, accepted_at: Option<Time>, attempts: u32, release: Release) {
+        self.entries.push(Entry::Released { hash, accepted_at, attempts, release });
     }
 
     /// A transaction came back from a released block; this is how the pool has it now.

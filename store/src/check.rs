@@ -35,7 +35,8 @@ impl Store {
             let reader = self.reader()?;
             reader.check_blocks(&mut progress)?;
             reader.check_codes()?;
-            reader.check_ended()
+            reader.check_ended()?;
+            reader.check_stories()
         })
     }
 }

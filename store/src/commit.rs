@@ -61,6 +61,11 @@ impl Step<'_> {
                 self.take_out(&tx.hash())?;
                 self.put(arrival, &Accepted::first((tx, *at)))
             }
+            Entry::Released { hash, accepted_at, attempts, release } => self.tell_story(hash, |story| {
+                story.accepted_at = story.accepted_at.or(*accepted_at);
+                story.attempts = *attempts;
+                story.releases.push(*release);
+            }),
             Entry::Returned(now) => self.put_back(now),
             Entry::Ended { hash, reason, at } => self.end(hash, reason, *at),
             Entry::Sealed { build, block } => self.seal(*build, block),
@@ -128,6 +133,10 @@ impl Step<'_> {
 
     /// It keeps its place in the order of arrival.
     fn put_back(&mut self, now: &txpool::Lookup) -> Result<(), Failure> {
+        // Also a block that was never sealed may have failed because of it.
+        if now.attempts > 0 {
+            self.tell_story(&now.tx.hash(), |story| story.attempts = now.attempts)?;
+        }
         let known = self.arrivals.get(&now.tx.hash());
         let arrival = known.unwrap_or_else(|| self.arrive());
         let accepted = Accepted {
@@ -164,6 +173,7 @@ impl Step<'_> {
             });
         if is_last {
             self.tables.ended()?.remove(&hash)?;
+            self.forget_story(&hash)?;
         }
         Ok(())
     }

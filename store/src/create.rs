@@ -29,11 +29,25 @@ pub(crate) fn open(engine: &Engine, options: &Options, genesis: &Genesis) -> Res
 
 /// Recognises a file that is there.
 pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<Found> {
-    let read = engine.read()?;
-    identity::check(engine, &read, &options.chain)?;
+    let mut read = engine.read()?;
+    if !identity::check(engine, &read, &options.chain)? {
+        upgrade(engine, options).map_err(|failure| failure.told(engine))?;
+        read = engine.read()?;
+    }
     let journal = journal(engine, &read)?;
     let slot = Slot::new(engine, &read, journal.position.folded)?;
     Ok(Found { journal, slot })
+}
+
+/// Adds the tables that the file's format lacks, in one step.
+fn upgrade(engine: &Engine, options: &Options) -> Result<(), Failure> {
+    let transaction = engine.write()?;
+    let mut tables = Tables::new(&transaction);
+    tables.make_all()?;
+    tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
+    drop(tables);
+    transaction.commit()?;
+    Ok(())
 }
 
 /// What a file says of itself when it is opened.

@@ -9,7 +9,9 @@ use redb::{ReadTransaction, TableError};
 
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
 /// The format of everything else. Change it with any table or encoding, and say in [`check`] what becomes of the others.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
+/// This one lacks the table of stories and is the same otherwise: [`create`](crate::create) adds it.
+const WITHOUT_STORIES: u32 = 3;
 
 pub(crate) fn encode(chain: &Chain) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
@@ -18,8 +20,8 @@ pub(crate) fn encode(chain: &Chain) -> Vec<u8> {
     out
 }
 
-/// Refuses what is not a file of this chain in this format.
-pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &Chain) -> Result<()> {
+/// Refuses what is not a file of this chain in a known format; whether the format is the newest one.
+pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &Chain) -> Result<bool> {
     let path = || engine.medium().path().to_path_buf();
     let table = match read.open_table(META) {
         Ok(table) => table,
@@ -30,13 +32,15 @@ pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &Chain) -
     let value = value.ok_or_else(|| StoreError::Foreign(path()))?;
     let rest = value.value().strip_prefix(MAGIC).ok_or_else(|| StoreError::Foreign(path()))?;
     let (schema, chain) = rest.split_first_chunk().ok_or_else(|| StoreError::Foreign(path()))?;
-    match u32::from_le_bytes(*schema) {
-        SCHEMA => {}
+    let schema = u32::from_le_bytes(*schema);
+    match schema {
+        SCHEMA | WITHOUT_STORIES => {}
         found if found > SCHEMA => return Err(StoreError::Newer { path: path(), found, known: SCHEMA }),
         found => return Err(StoreError::Older { path: path(), found }),
     }
     let found = decode(chain).map_err(|error| engine.damaged(format!("whose it is: {error}")))?;
-    compare(engine, &found, expected)
+    compare(engine, &found, expected)?;
+    Ok(schema == SCHEMA)
 }
 
 fn decode(bytes: &[u8]) -> Result<Chain, DecodeError> {

@@ -5,6 +5,7 @@
 //!               │
 //!               ├ only accepted ─────────────────▶ log; the next transaction takes it over into the journal
 //!               ├ accepted, returned, ended ─────▶ journal: transactions that are neither final nor ended, and why others ended
+//!               ├ released ──────────────────────▶ what became of a transaction in blocks that were given up
 //!               ├ sealed ────────────────────────▶ header, body, receipts, writes, codes of an unfinished block
 //!               ├ queue(Record) ─────────────────▶ journal of the queue, without what says nothing any more
 //!               │    Released ───────────────────▶ the blocks go; their transactions are in the pool again
@@ -40,6 +41,7 @@
 //! | | |
 //! |---|---|
 //! | ended transactions remembered | [`Options::ended_max`] |
+//! | transactions whose released blocks are remembered | those in the journal, final ones, and ended ones that are remembered |
 //! | states | [`Options::trail_blocks`], and the unfinished ones |
 //! | the queue's records | those of unfinished blocks |
 //! | logs in an answer, and the time to find them | an argument of [`Reader::logs`] |
@@ -101,6 +103,7 @@ mod receipts;
 mod recover;
 mod states;
 mod store;
+mod stories;
 mod tables;
 mod tools;
 mod values;

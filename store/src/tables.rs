@@ -13,6 +13,8 @@ pub(crate) const TRANSACTIONS: Definition<u64, &[u8]> = TableDefinition::new("tr
 pub(crate) const ENDED: Definition<&[u8; 32], &[u8]> = TableDefinition::new("ended");
 /// The same transactions in the order in which they ended.
 pub(crate) const ENDED_ORDER: Definition<u64, &[u8; 32]> = TableDefinition::new("ended order");
+/// What became of transactions in blocks that were given up, by hash.
+pub(crate) const STORIES: Definition<&[u8; 32], &[u8]> = TableDefinition::new("stories");
 /// The queue's records that still say something, in order.
 pub(crate) const QUEUE: Definition<u64, &[u8]> = TableDefinition::new("queue");
 /// Headers by number: final blocks and, above them, unfinished ones.
@@ -112,6 +114,7 @@ tables! {
     transactions TRANSACTIONS: u64 => &'static [u8];
     ended ENDED: &'static [u8; 32] => &'static [u8];
     ended_order ENDED_ORDER: u64 => &'static [u8; 32];
+    stories STORIES: &'static [u8; 32] => &'static [u8];
     queue QUEUE: u64 => &'static [u8];
     headers HEADERS: u64 => &'static [u8];
     bodies BODIES: u64 => &'static [u8];

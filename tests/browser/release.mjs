@@ -24,6 +24,11 @@ run(async () => {
   await page.goto(`${new URL(page.url()).origin}/tx/${hash}`);
   await page.locator("#detail .way li[data-done=true]", { hasText: "nothing undoes it" }).waitFor();
   check((await screen.text("#detail .status")) === "finalized", "it is final after all");
+  // Both blocks are in its story, and who gave the first one up.
+  await page.locator("#detail .way li[data-done=bad]", { hasText: "by the chain; back in the pool" }).waitFor();
+  const names = await page.locator("#detail .way li b").allTextContents();
+  equal(names.filter((name) => name === "Sealed").length, 2, "the blocks that it was sealed in");
+  check(names.indexOf("Released") < names.lastIndexOf("Sealed"), names.join());
   await page.keyboard.press("Escape");
   equal(await screen.figure("Executed twice"), "0", "executed twice");
   await screen.accessible("after a release");

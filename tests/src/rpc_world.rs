@@ -17,7 +17,7 @@ use state::CodeSet;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 use txpool::{Head, Pool};
-use types::{BlockId, Event, ReceiptedBlock, SealedBlock, Time, Transaction};
+use types::{BlockId, Event, ReceiptedBlock, ReleasedBy, SealedBlock, Time, Transaction};
 
 /// The node.
 pub struct World {
@@ -164,7 +164,7 @@ impl World {
             let builder = self.builders.last_mut().expect("the genesis stays");
             builder.builds += 100;
             self.publish(None);
-            self.tell(&[Event::Released { block }]);
+            self.tell(&[Event::Released { block, by: ReleasedBy::Chain }]);
         }
     }
 

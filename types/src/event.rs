@@ -4,6 +4,24 @@ use crate::{BlockId, Reason};
 use alloy_primitives::{Address, B256};
 use core::fmt;
 
+/// Who gave a sealed block up, so that its transactions went back to the pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReleasedBy {
+    /// The chain: guarantors did not take the block, so one of its transactions may be at fault.
+    Chain,
+    /// The operator, by an order that says nothing about the transactions.
+    Operator,
+}
+
+impl fmt::Display for ReleasedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Chain => "chain",
+            Self::Operator => "operator",
+        })
+    }
+}
+
 /// One thing that happened, in the order in which it happened.
 ///
 /// Each crate adds the variants of what it decides; nobody else emits them.
@@ -187,6 +205,8 @@ pub enum Event {
     Released {
         /// The block.
         block: BlockId,
+        /// Who gave it up.
+        by: ReleasedBy,
     },
     /// The service's storage on the chain is not what the followed reports come to: this node or the network is wrong.
     ServiceDiffers {
@@ -249,7 +269,10 @@ impl fmt::Display for Event {
             Self::DuplicateGuarantee { block } => queue_line(f, "Another version guaranteed too", block),
             Self::Finalized { block } => queue_line(f, "Marked finalized", block),
             Self::Abandoned { block } => queue_line(f, "Abandoned", block),
-            Self::Released { block } => queue_line(f, "Released", block),
+            Self::Released { block, by } => {
+                queue_line(f, "Released", block)?;
+                write!(f, " by={by}")
+            }
             Self::ServiceDiffers { chain, ours } => {
                 write!(
                     f,

@@ -22,12 +22,14 @@
 mod block;
 mod event;
 mod reason;
+mod story;
 mod time;
 mod transaction;
 
 pub use block::{BlockId, ReceiptedBlock, SealedBlock};
 pub use core::time::Duration;
-pub use event::Event;
+pub use event::{Event, ReleasedBy};
 pub use reason::{NoReason, Reason};
+pub use story::{Release, Story};
 pub use time::Time;
 pub use transaction::Transaction;

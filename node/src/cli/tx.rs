@@ -129,20 +129,41 @@ fn words(way: &Value) -> String {
         out.push_str(&format!("block        {}, index {}\n", show::block(&way["block"]), way["index"]));
     }
     if let Some(attempts) = way["attempts"].as_u64().filter(|attempts| *attempts > 0) {
-        out.push_str(&format!("attempts     {attempts} blocks with it were given up\n"));
+        out.push_str(&format!("attempts     {attempts} blocks failed with it\n"));
     }
-    let accepted = way["since"].as_u64();
-    let times = &way["times"];
-    let steps = ["sealed", "submitted", "guaranteed", "accumulated", "finalized", "released"];
-    let first = accepted.or_else(|| steps.iter().find_map(|step| times[*step].as_u64()));
-    for (name, at) in
-        std::iter::once(("accepted", accepted)).chain(steps.map(|step| (step, times[step].as_u64())))
-    {
-        if let (Some(at), Some(first)) = (at, first) {
-            out.push_str(&format!("{name:<12} + {}\n", seconds(at.saturating_sub(first))));
-        }
-    }
+    out.push_str(&story(way));
     out.push_str(&super::queue::versions(&way["bundle"]));
+    out
+}
+
+/// What happened to a transaction, one line each, from the moment at which it was accepted.
+fn story(way: &Value) -> String {
+    let episodes = way["story"].as_array().cloned().unwrap_or_default();
+    let first = episodes.iter().find_map(|episode| episode["at"].as_u64()).unwrap_or_default();
+    let mut out = String::new();
+    let told = episodes.iter().filter(|episode| episode["event"] == "released").count() as u64;
+    if let Some(more) =
+        way["releases"].as_u64().and_then(|all| all.checked_sub(told)).filter(|more| *more > 0)
+    {
+        out.push_str(&format!("released     {more} times more before, too long ago to be shown\n"));
+    }
+    let mut last = &Value::Null;
+    for episode in &episodes {
+        let (name, block) = (episode["event"].as_str().unwrap_or("-"), &episode["block"]);
+        let when = episode["at"].as_u64().map(|at| seconds(at.saturating_sub(first)));
+        let what = match name {
+            "released" => {
+                format!("  block {} by the {}", show::block(block), episode["by"].as_str().unwrap_or("-"))
+            }
+            "ended" => format!("  {}", episode["reason"].as_str().unwrap_or("-")),
+            _ if block.is_null() || block == last => String::new(),
+            _ => format!("  in block {}", show::block(block)),
+        };
+        last = block;
+        let line = format!("{name:<12} + {:<8}{what}", when.as_deref().unwrap_or("-"));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
     out
 }
 

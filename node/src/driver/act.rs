@@ -1,13 +1,13 @@
 //! What the queue wants done: submissions and releases; and what becomes durable of it.
 
 use super::{Broken, Driver};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, B256};
 use bundler::{Packaged, Refined};
 use jam::{Ed25519Key, PackageHash};
 use queue::{Action, Blame, Released, Sent, Submission};
 use std::collections::BTreeSet;
 use txpool::{Returned, Verdict};
-use types::{BlockId, Event, Time};
+use types::{BlockId, Event, Release, Time};
 
 /// A package that leaves the node.
 #[derive(Clone, Debug)]
@@ -151,10 +151,21 @@ impl Driver {
             }
             let transactions = built.draft.block.transactions();
             changed.extend(transactions.iter().map(|tx| tx.sender()));
+            transactions.iter().for_each(|tx| self.note_release(tx.hash(), released));
             returned.extend(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }));
         }
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
         self.put_back_with(returned, &hashes, &changed)
+    }
+
+    /// Writes down that a transaction's block was given up. The pool still has the transaction in the block.
+    fn note_release(&mut self, hash: B256, released: &Released) {
+        let was = self.pool.get(&hash);
+        let before = was.as_ref().map_or(0, |was| was.attempts);
+        let attempts = before + u32::from(released.blame != Blame::None);
+        let Released { block, sealed_at, by, .. } = *released;
+        let release = Release { block, sealed_at, released_at: self.now, by };
+        self.output.batch.released(hash, was.map(|was| was.added_at), attempts, release);
     }
 
     /// Gathers what the queue decided: its records, and what follows from its events.

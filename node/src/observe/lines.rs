@@ -71,7 +71,7 @@ const fn block(event: &Event) -> Option<BlockId> {
         | Event::AnchorStale { block }
         | Event::Requeued { block, .. }
         | Event::Abandoned { block }
-        | Event::Released { block } => Some(*block),
+        | Event::Released { block, .. } => Some(*block),
         _ => None,
     }
 }

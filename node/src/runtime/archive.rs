@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, Place};
 use std::ops::RangeInclusive;
 use store::{Reader, Store, StoreError};
-use types::{Reason, ReceiptedBlock, Time};
+use types::{Reason, ReceiptedBlock, Story, Time};
 
 /// The store as RPC reads it. Each question is asked of the newest commit.
 #[derive(Clone, Debug)]
@@ -57,6 +57,10 @@ impl Archive for StoreArchive {
     fn ended(&self, hash: &B256) -> Result<Option<(Reason, Time)>, ArchiveError> {
         let ended = self.reader()?.ended(hash).map_err(failed)?;
         Ok(ended.map(|ended| (ended.reason, ended.at)))
+    }
+
+    fn story(&self, hash: &B256) -> Result<Option<Story>, ArchiveError> {
+        self.reader()?.story(hash).map_err(failed)
     }
 }
 

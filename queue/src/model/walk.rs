@@ -131,7 +131,7 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
     }
 
     fn rare(&mut self) {
-        match (self.choose)(6) {
+        match (self.choose)(7) {
             0 => {
                 self.world.restart();
                 self.world.deliver_parts(&BTreeSet::new(), &BTreeSet::new());
@@ -139,8 +139,16 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
             1 => self.world.finality_lag = None,
             2 | 3 => self.world.finality_lag = Some(2 + (self.choose)(4)),
             4 => self.world.deliver_parts(&BTreeSet::new(), &BTreeSet::from([0, 1])),
+            5 => self.operator(),
             _ => self.world.blocks(3),
         }
+    }
+
+    /// The operator gives one of the newest blocks up, which may be too late for it.
+    fn operator(&mut self) {
+        let back = (self.choose)(4) as u64;
+        let number = self.world.queue.newest().number.saturating_sub(back);
+        self.world.give_up(number);
     }
 
     /// Everybody does what they should.

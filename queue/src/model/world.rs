@@ -165,6 +165,13 @@ impl World {
         Ok(block.number)
     }
 
+    /// The operator gives a block up.
+    pub(crate) fn give_up(&mut self, number: u64) -> bool {
+        let given_up = self.queue.give_up(number);
+        self.settle();
+        given_up
+    }
+
     // Sending.
 
     /// Asks for actions until there is none; commits what is to be sent. Gives block, version and core of each.

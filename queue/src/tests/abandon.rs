@@ -43,7 +43,7 @@ fn after_three_refusals_a_block_and_its_descendants_are_abandoned_not_dropped() 
     assert!(world.height() >= last + 8);
     world.finalize_best();
     assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None), (3, Blame::None)]]);
-    assert_eq!(world.lines(), [1, 2, 3].map(|block| format!("Queue: Released bundleID=B-{block}")));
+    assert_eq!(world.lines(), [1, 2, 3].map(|block| format!("Queue: Released bundleID=B-{block} by=chain")));
     assert_eq!(world.states(1..=3), ["Released", "Released", "Released"]);
     assert_eq!(world.journal.last(), Some(&Record::Released { from: 1 }));
     // The numbers are free again, and late news about the old blocks is no news.
@@ -260,16 +260,23 @@ fn what_the_operator_gives_up_is_released_when_it_is_dead() {
     let mut world = World::running(config());
     world.seal(3);
     world.send_in_window();
-    assert!(!world.queue.give_up(7));
-    assert!(world.queue.give_up(2));
-    assert!(!world.queue.give_up(2));
+    assert!(!world.give_up(7));
+    assert!(world.give_up(2));
+    assert!(!world.give_up(2));
     assert_eq!(world.states(2..=3), ["Abandoned", "Abandoned"]);
     assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(2)));
-    while released(&mut world).is_empty() {
+    // Who gave it up is not forgotten by a restart.
+    world.restart();
+    world.lines();
+    let mut gone = vec![];
+    while gone.is_empty() {
         assert!(world.height() < 40, "it is released at last");
         world.blocks(1);
         world.finalize_best();
+        gone = released(&mut world);
     }
+    assert_eq!(gone, [[(2, Blame::None), (3, Blame::None)]], "the order says nothing about the transactions");
+    assert!(world.lines().contains(&"Queue: Released bundleID=B-2 by=operator".to_owned()));
     assert_eq!(world.states(2..=3), ["Released", "Released"]);
     assert_ne!(world.state(1), "Released");
 }
@@ -280,14 +287,14 @@ fn what_the_operator_gives_up_is_released_when_it_is_dead() {
 fn a_block_that_is_given_up_while_one_above_is_to_be_released_is_released_too() {
     let mut world = World::running(config());
     world.seal(3);
-    assert!(world.queue.give_up(3));
+    assert!(world.give_up(3));
     // It was never sent, so it is dead at once.
     world.blocks(1);
-    assert!(world.queue.give_up(1));
-    assert_eq!(released(&mut world), [[(3, Blame::Suspect)]]);
+    assert!(world.give_up(1));
+    assert_eq!(released(&mut world), [[(3, Blame::None)]]);
     assert_eq!(world.states(1..=3), ["Abandoned", "Abandoned", "Released"]);
     assert_eq!(world.try_seal(1), Err(EnqueueError::Paused(1)));
     world.blocks(1);
-    assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None)]]);
+    assert_eq!(released(&mut world), [[(1, Blame::None), (2, Blame::None)]]);
     assert_eq!(world.try_seal(1), Ok(1));
 }

@@ -172,14 +172,10 @@ fn an_abandoned_bundle_says_when_its_transactions_come_back() {
     let mut world = World::running(config());
     world.seal(2);
     world.send_in_window();
-    assert!(world.queue.give_up(1));
+    assert!(world.give_up(1));
     assert_eq!(world.states([1, 2]), ["Abandoned", "Abandoned"]);
     // Anchored two below the best block, which is two above the finalized one: eight more.
-    says(
-        &world,
-        1,
-        &["given up after 0 failed versions", "nothing of it is lost", "after 8 more final blocks"],
-    );
+    says(&world, 1, &["The operator gave it up", "nothing of it is lost", "after 8 more final blocks"]);
     says(&world, 2, &["stands on B-1", "together with those of B-1"]);
     world.blocks(7);
     says(&world, 1, &["after one more final block"]);

@@ -1,6 +1,6 @@
 //! What only a builder has: the queue, a transaction's way to finality, and the operator's orders.
 
-use super::{Api, Caller, Json, Method};
+use super::{Api, Caller, Json, Method, story};
 use crate::{
     Error, Order, Params, Sizes, Snapshot, error,
     pooled::Times,
@@ -63,11 +63,11 @@ fn order<'a>(
     })
 }
 
-fn id(block: BlockId) -> Value {
+pub(super) fn id(block: BlockId) -> Value {
     json!({ "number": U64::from(block.number), "hash": block.hash })
 }
 
-fn ms(time: Option<Time>) -> Value {
+pub(super) fn ms(time: Option<Time>) -> Value {
     time.map_or(Value::Null, |time| json!(time.as_millis()))
 }
 
@@ -172,7 +172,7 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
         "transactionCount": bundle.transactions.len(),
         "enqueuedAt": bundle.enqueued_at.as_millis(),
         "versions": versions.collect::<Vec<_>>(),
-        "times": times(&api.pool.times(&bundle.block.hash)),
+        "times": times(&block_times(api, &bundle.block, Some(bundle))),
     });
     if full {
         let snapshot = api.feed.snapshot();
@@ -256,17 +256,35 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     };
     let mut bundles = snapshot.queue.bundles.iter().chain(&snapshot.queue.finished);
     let bundle = block.and_then(|block| bundles.find(|bundle| bundle.block == block));
+    let past = api.archive.story(&hash).map_err(Error::internal)?.unwrap_or_default();
+    let since = past.accepted_at.or_else(|| api.pool.since(&hash));
+    let attempts = past.attempts.max(pooled.map_or(0, |pooled| pooled.attempts));
+    let ended = ended.filter(|_| status == "ended").map(|(reason, at)| (reason.to_string(), at));
+    let got_on = block.map(|block| block_times(api, &block, bundle));
+    let place = block.zip(got_on.as_ref()).map(|(block, times)| story::Place {
+        block,
+        times,
+        is_applied: ["applied", "finalized"].contains(&status),
+        is_final: status == "finalized",
+    });
+    let of_block = |block: &BlockId| api.pool.times(&block.hash);
     api.reply(&json!({
         "hash": hash,
         "status": status,
-        "since": ms(api.pool.since(&hash)),
-        "attempts": pooled.as_ref().map(|pooled| pooled.attempts),
+        "since": ms(since),
+        "attempts": attempts,
         "block": block.map(id),
         "index": found.as_ref().map(|(_, index)| index),
-        "times": block.map(|block| times(&api.pool.times(&block.hash))),
+        "times": got_on.as_ref().map(times),
+        "story": story::of(since, &past, of_block, place.as_ref(), ended.clone()),
+        "releases": past.releases.len() as u64 + u64::from(past.forgotten),
         "bundle": bundle.map(|bundle| shown(api, bundle, false)),
-        "ended": ended.filter(|_| status == "ended").map(|(reason, at)| json!({
-            "reason": reason.to_string(), "at": at.as_millis(),
-        })),
+        "ended": ended.map(|(reason, at)| json!({ "reason": reason, "at": at.as_millis() })),
     }))
+}
+
+/// When a block got on. That it was sealed stands in its bundle too, which a restart does not forget.
+fn block_times(api: &Api, block: &BlockId, bundle: Option<&Bundle>) -> Times {
+    let times = api.pool.times(&block.hash);
+    Times { sealed: times.sealed.or(bundle.map(|bundle| bundle.enqueued_at)), ..times }
 }

@@ -21,6 +21,7 @@ mod send;
 mod simulate;
 mod sized;
 mod states;
+mod story;
 mod trace;
 mod transactions;
 mod txpool;

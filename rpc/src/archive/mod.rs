@@ -10,7 +10,7 @@ use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Log, LogData};
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Instant};
-use types::{BlockId, Reason, ReceiptedBlock, Time};
+use types::{BlockId, Reason, ReceiptedBlock, Story, Time};
 
 /// Why the archive has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,11 @@ pub trait Archive: Send + Sync + 'static {
 
     /// How a transaction ended that did not become final, if that is remembered.
     fn ended(&self, _hash: &B256) -> Result<Option<(Reason, Time)>, ArchiveError> {
+        Ok(None)
+    }
+
+    /// What became of a transaction in blocks that were given up; `None` if there was no such block.
+    fn story(&self, _hash: &B256) -> Result<Option<Story>, ArchiveError> {
         Ok(None)
     }
 

@@ -83,7 +83,7 @@ fn of_block(event: &Event) -> (&'static str, Value) {
         Event::AnchorStale { block } => ("anchorStale", json!({ "block": id(block) })),
         Event::Requeued { block, version } => ("requeued", json!({ "block": id(block), "version": version })),
         Event::Abandoned { block } => ("abandoned", json!({ "block": id(block) })),
-        Event::Released { block } => ("released", json!({ "block": id(block) })),
+        Event::Released { block, by } => ("released", json!({ "block": id(block), "by": by.to_string() })),
         Event::ForeignHead { head } => ("foreignHead", json!({ "block": id(head) })),
         Event::WindowMissed { block } => ("windowMissed", json!({ "block": id(block) })),
         Event::NotSubmitted { block, version, why } => {

@@ -48,7 +48,7 @@ const TYPES: &[Entry] = entries!(
 const OTHERS: &[Entry] = &[
     (check_bundle, sample::<Bundle>),
     (check::<Start>, |_| Author::new(Params::TINY).start().encode()),
-    (check_record, |_| Record::Abandoned { from: 7 }.to_bytes()),
+    (check_record, |_| Record::Abandoned { from: 7, by: types::ReleasedBy::Chain }.to_bytes()),
     (check_payload, |_| {
         let header = alloy_consensus::Header::default();
         Payload { parent: header.clone(), header, signature: Default::default() }.encode().to_vec()

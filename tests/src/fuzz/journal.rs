@@ -12,7 +12,7 @@ use jam::{HeaderHash, PackageHash, Params};
 use queue::{Config, Record, Version, model::resume};
 use service::genesis::Genesis;
 use store::{Batch, Options, Row, Store, Unfinished};
-use types::{BlockId, Time};
+use types::{BlockId, ReleasedBy, Time};
 
 const RECORDS: u8 = 0;
 const OPERATIONS: u8 = 1;
@@ -72,7 +72,10 @@ impl Made {
                 counted: input.arbitrary()?,
                 again: input.arbitrary()?,
             },
-            11 => Record::Abandoned { from: block(input)? },
+            11 => {
+                let by = if input.arbitrary()? { ReleasedBy::Chain } else { ReleasedBy::Operator };
+                Record::Abandoned { from: block(input)?, by }
+            }
             12 => Record::Retried,
             13 => Record::Revived,
             14 => Record::Released { from: self.lower_to(block(input)?) },
@@ -226,7 +229,8 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
     let version = Record::Taken { block: 2, version: 1 }.to_bytes();
     let key = |table: u8, goes: u8, number: u64| [&[table, goes][..], &number.to_le_bytes()].concat();
     let rows = joined([key(4, 0, 2), header, key(3, 0, 9), version, key(6, 1, 2), vec![]]);
-    let harmless = joined([key(3, 0, 9), Record::Abandoned { from: 2 }.to_bytes(), key(4, 1, 7), vec![]]);
+    let abandoned = Record::Abandoned { from: 2, by: ReleasedBy::Chain }.to_bytes();
+    let harmless = joined([key(3, 0, 9), abandoned, key(4, 1, 7), vec![]]);
     let noise = source.bytes(160);
     let seeds = [
         (RECORDS, "records", journal),

@@ -41,7 +41,7 @@ impl Model {
                 }
             }
             Deed::Queue(record) => self.record(record),
-            Deed::Checkpoint(_) => {}
+            Deed::Checkpoint(_) | Deed::Release(..) => {}
         }
     }
 

@@ -6,3 +6,4 @@ mod journal;
 mod logs;
 mod refusals;
 mod script;
+mod stories;

@@ -94,6 +94,9 @@ fn with_schema(path: &Path, schema: u32) {
     fs::write(&tables, &bytes[LOG_BYTES..]).unwrap();
     let database = redb::Database::open(&tables).unwrap();
     let write = database.begin_write().unwrap();
+    if schema < 4 {
+        write.delete_table(redb::TableDefinition::<&[u8; 32], &[u8]>::new("stories")).unwrap();
+    }
     {
         let mut table = write.open_table(META).unwrap();
         let mut identity = table.get("identity").unwrap().unwrap().value().to_vec();
@@ -110,10 +113,10 @@ fn other_formats_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pectin.redb");
     drop(Store::open(&path, options(), &genesis()).unwrap());
-    with_schema(&path, 4);
+    with_schema(&path, 5);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by a newer Pectin: its format is 4, this one knows up to 3"
+        "FILE was written by a newer Pectin: its format is 5, this one knows up to 4"
     );
     with_schema(&path, 1);
     assert_eq!(
@@ -131,6 +134,26 @@ fn other_formats_are_refused() {
     fs::remove_file(&path).unwrap();
     drop(redb::Database::create(&path).unwrap());
     assert_eq!(sentence(&path, options()), "FILE is not a data file of Pectin");
+}
+
+/// The format before had no stories, and was the same otherwise.
+#[test]
+fn the_format_before_is_taken_over() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("pectin.redb");
+    let store = Store::open(&path, options(), &genesis()).unwrap();
+    let tx = transfer(0, 0);
+    store.commit(&batch(&Writer::new().accept(std::slice::from_ref(&tx)))).unwrap();
+    drop(store);
+    with_schema(&path, 3);
+    let other = Chain { service: 8, ..identity() };
+    assert!(sentence(&path, Options { chain: other, ..options() }).contains("another chain"));
+    let store = Store::open(&path, options(), &genesis()).unwrap();
+    store.check(|_| {}).unwrap();
+    assert_eq!(store.load().unwrap().transactions.len(), 1, "what was only in the log is there too");
+    assert_eq!(store.reader().unwrap().story(&tx.hash()).unwrap(), None);
+    drop(store);
+    Store::existing(&path, options()).unwrap();
 }
 
 /// A byte that changed anywhere is found, or does not matter: nothing is half-read.

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock};
 use store::{Batch, Chain as Identity, Options, Unfinished};
 use tests::blocks::{self, Call, Chain, SERVICE, Wallet, contracts};
 use txpool::{Lookup, Status};
-use types::{BlockId, Reason, Time, Transaction};
+use types::{BlockId, Reason, Release, ReleasedBy, Time, Transaction};
 
 /// The token that logs.
 pub(super) const TOKEN: Address = Address::repeat_byte(0x70);
@@ -84,6 +84,7 @@ pub(super) fn at(ms: u64) -> Time {
 pub(super) enum Deed {
     Accept(Transaction, Time),
     End(B256, Reason, Time),
+    Release(B256, u32, Release),
     Return(Lookup),
     Seal(u64, Box<Unfinished>),
     Queue(Record),
@@ -100,6 +101,7 @@ pub(super) fn batch(step: &[Deed]) -> Batch {
         match deed {
             Deed::Accept(tx, at) => batch.accepted(&tx, at),
             Deed::End(hash, reason, at) => batch.ended(hash, reason, at),
+            Deed::Release(hash, attempts, release) => batch.released(hash, Some(at(1)), attempts, release),
             Deed::Return(lookup) => batch.returned(lookup),
             Deed::Seal(build, block) => batch.sealed(build, *block),
             Deed::Queue(record) => batch.queue(record),
@@ -172,7 +174,14 @@ fn submitted(block: u64) -> Deed {
     Deed::Queue(Record::Submitted { block, version })
 }
 
-fn returned(tx: &Transaction, attempts: u32) -> Deed {
+/// A block was given up with a transaction in it.
+pub(super) fn released(tx: &Transaction, attempts: u32, block: BlockId, by: ReleasedBy) -> Deed {
+    let sealed_at = at(1_000 * block.number);
+    let release = Release { block, sealed_at, released_at: sealed_at + types::Duration::from_secs(9), by };
+    Deed::Release(tx.hash(), attempts, release)
+}
+
+pub(super) fn returned(tx: &Transaction, attempts: u32) -> Deed {
     let (status, added_at) = (Status::Pending, at(77));
     Deed::Return(Lookup { tx: tx.clone(), status, added_at, attempts, lone_failures: 0, returned: true })
 }
@@ -200,10 +209,13 @@ pub(super) fn life() -> Script {
     script.push(writer.seal(&c));
     script.push(vec![Deed::Queue(Record::Taken { block: 1, version: 1 }), Deed::Checkpoint(0), submitted(2)]);
     script.push(vec![writer.finalize(1), Deed::Checkpoint(1)]);
-    let abandoned = Record::Abandoned { from: 2 };
+    let abandoned = Record::Abandoned { from: 2, by: ReleasedBy::Chain };
     let requeued = Record::Requeued { block: 2, counted: true, again: false };
     script.push(vec![Deed::Queue(requeued), Deed::Queue(abandoned)]);
     let mut release = vec![Deed::Queue(Record::Released { from: 2 })];
+    let (second, third) = (writer.ids[2], writer.ids[3]);
+    release.extend(b.iter().map(|tx| released(tx, 1, second, ReleasedBy::Chain)));
+    release.extend(c.iter().map(|tx| released(tx, 0, third, ReleasedBy::Chain)));
     release.extend(b.iter().chain(&c).map(|tx| returned(tx, 1)));
     release.push(Deed::End(gone[2].hash(), Reason::Poisonous { attempts: 3 }, at(99)));
     script.push(release);
