@@ -1,5 +1,5 @@
-//! What long work shows: one line that is written over and over, on a terminal alone. In a file or a pipe it would be
-//! noise, so nothing is shown there.
+//! What long work shows: one line that is written over and over on a terminal. In a file or a pipe it would be noise, so
+//! nothing is shown there, or a line every few seconds where the work may take minutes.
 
 use std::{
     io::{IsTerminal, Write},
@@ -8,38 +8,68 @@ use std::{
 
 /// How often the line changes at most.
 const EVERY: Duration = Duration::from_millis(100);
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(3);
 /// Characters of a bar.
 const BAR: u64 = 30;
 
+/// How it is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Shown {
+    /// One line, written over.
+    Over,
+    /// Lines below each other.
+    Below,
+    Not,
+}
+
 /// A line that shows how far something is.
 pub(super) struct Progress {
-    shown: bool,
+    shown: Shown,
     last: Option<Instant>,
     begun: Instant,
 }
 
 impl Progress {
-    /// Begins; shows nothing yet.
+    /// Begins; shows nothing yet, and never anything where there is no terminal.
     pub(super) fn new() -> Self {
-        Self { shown: std::io::stderr().is_terminal(), last: None, begun: Instant::now() }
+        Self::begun(Shown::Not)
+    }
+
+    /// Begins; where there is no terminal a line is written every few seconds.
+    pub(super) fn in_lines() -> Self {
+        Self::begun(Shown::Below)
+    }
+
+    fn begun(elsewhere: Shown) -> Self {
+        let shown = if std::io::stderr().is_terminal() { Shown::Over } else { elsewhere };
+        Self { shown, last: None, begun: Instant::now() }
     }
 
     /// Shows a line instead of the one before, unless that was a moment ago.
     pub(super) fn show(&mut self, text: impl FnOnce() -> String) {
+        let every = match self.shown {
+            Shown::Over => EVERY,
+            Shown::Below => LINE_EVERY,
+            Shown::Not => return,
+        };
         let now = Instant::now();
-        if !self.shown || self.last.is_some_and(|last| now.duration_since(last) < EVERY) {
+        if self.last.is_some_and(|last| now.duration_since(last) < every) {
             return;
         }
         self.last = Some(now);
         let seconds = self.begun.elapsed().as_secs();
         // A terminal that is gone is no reason to stop.
-        let _ = write!(std::io::stderr(), "\r\x1b[K{} ({seconds} s)", text());
+        let _ = match self.shown {
+            Shown::Over => write!(std::io::stderr(), "\r\x1b[K{} ({seconds} s)", text()),
+            _ => writeln!(std::io::stderr(), "{} ({seconds} s)", text()),
+        };
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.last.is_some() {
+        if self.last.is_some() && self.shown == Shown::Over {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
     }
@@ -51,7 +81,7 @@ pub(super) fn during<T: Send>(line: impl Fn() -> String, work: impl FnOnce() -> 
 }
 
 fn look_on<T: Send>(mut progress: Progress, line: impl Fn() -> String, work: impl FnOnce() -> T + Send) -> T {
-    if !progress.shown {
+    if progress.shown == Shown::Not {
         return work();
     }
     let watcher = std::thread::current();
@@ -90,7 +120,7 @@ mod tests {
             "working".to_owned()
         };
         let (done, is_done) = std::sync::mpsc::channel::<()>();
-        let shown = Progress { shown: true, last: None, begun };
+        let shown = Progress { shown: Shown::Over, last: None, begun };
         let waited = look_on(shown, line, move || {
             // Nobody tells: it is only waited for, as long as a few looks take.
             assert!(is_done.recv_timeout(3 * EVERY).is_err());
@@ -99,7 +129,7 @@ mod tests {
         assert_eq!(waited, 7);
         assert!(looks.get() >= 2, "{looks:?}");
         drop(done);
-        let hidden = Progress { shown: false, last: None, begun };
+        let hidden = Progress { shown: Shown::Not, last: None, begun };
         assert_eq!(look_on(hidden, || unreachable!("nobody sees it"), || 8), 8);
     }
 

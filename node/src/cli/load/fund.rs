@@ -76,7 +76,7 @@ pub(super) fn fund(
                 Failure::Runtime(format!("the account {} cannot fund the senders: {why}", funder.address()))
             })?;
         }
-        wait_for_nonce(client, funder.address(), first + some.len() as u64)?;
+        wait_for_nonce(client, funder.address(), first + some.len() as u64, || progress(done))?;
         done += some.len() as u64;
         progress(done);
     }
@@ -105,10 +105,16 @@ pub(super) fn offer(chain: &Chain) -> TxEip1559 {
     }
 }
 
-/// Waits until sealed blocks hold everything of an account below a nonce.
-pub(super) fn wait_for_nonce(client: &mut Client, account: Address, until: u64) -> Result<(), Failure> {
+/// Waits until sealed blocks hold everything of an account below a nonce. `waiting` is called again and again.
+pub(super) fn wait_for_nonce(
+    client: &mut Client,
+    account: Address,
+    until: u64,
+    mut waiting: impl FnMut(),
+) -> Result<(), Failure> {
     let begun = Instant::now();
     while nonce(client, account, "latest")? < until {
+        waiting();
         if begun.elapsed() > PATIENCE {
             return Err(Failure::runtime("the node seals no blocks; `pectin doctor` may say why"));
         }

@@ -22,6 +22,8 @@ struct Inner {
     /// How long each request took that was answered with acceptance.
     answers: Vec<Duration>,
     refusals: BTreeMap<String, u64>,
+    /// Rejections by a full pool, after which the same transaction was sent again.
+    retries: BTreeMap<String, u64>,
     counts: Counts,
 }
 
@@ -32,12 +34,21 @@ pub(super) struct Counts {
     pub(super) sealed: u64,
     pub(super) finalized: u64,
     pub(super) refused: u64,
+    /// Rejections by a full pool.
+    pub(super) retried: u64,
+    /// Transactions that a full pool rejected and that are still to be sent again.
+    pub(super) waiting: u64,
+    /// Those that were given up at the end.
+    pub(super) unsent: u64,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { accepted, sealed, finalized, refused } = self;
+        let Self { accepted, sealed, finalized, refused, retried, waiting, .. } = self;
         write!(f, "{accepted} accepted, {sealed} sealed, {finalized} final")?;
+        if *retried > 0 {
+            write!(f, ", {retried} rejected by the full pool and sent again, {waiting} of them wait")?;
+        }
         if *refused > 0 { write!(f, ", {refused} refused") } else { Ok(()) }
     }
 }
@@ -70,6 +81,24 @@ impl Ledger {
         let mut inner = self.0.lock();
         *inner.refusals.entry(why.to_owned()).or_default() += 1;
         inner.counts.refused += 1;
+    }
+
+    /// A full pool has rejected one, which will be sent again.
+    pub(super) fn rejected(&self, why: &str) {
+        let mut inner = self.0.lock();
+        *inner.retries.entry(kind(why)).or_default() += 1;
+        inner.counts.retried += 1;
+    }
+
+    /// A thread has so many more, or fewer, to send again.
+    pub(super) fn waiting(&self, before: usize, now: usize) {
+        let counts = &mut self.0.lock().counts;
+        counts.waiting = counts.waiting + now as u64 - before as u64;
+    }
+
+    /// A thread has given up so many that it would have sent again.
+    pub(super) fn unsent(&self, count: usize) {
+        self.0.lock().counts.unsent += count as u64;
     }
 
     /// A block holds these. Those of others, and those whose answer is still on its way, are nothing to us yet.
@@ -112,6 +141,11 @@ impl Ledger {
         self.0.lock().refusals.clone()
     }
 
+    /// Why a full pool rejected, and how often.
+    pub(super) fn retries(&self) -> BTreeMap<String, u64> {
+        self.0.lock().retries.clone()
+    }
+
     /// Accepted, sealed, final.
     pub(super) fn steps(&self) -> [Step; 3] {
         let inner = self.0.lock();
@@ -128,4 +162,9 @@ impl Ledger {
         }
         steps
     }
+}
+
+/// A reason without its numbers, so that there are few of them.
+fn kind(why: &str) -> String {
+    why.split(':').next().unwrap_or(why).to_owned()
 }

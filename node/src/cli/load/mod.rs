@@ -84,35 +84,42 @@ pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let mut chain = chain(&mut client)?;
     let funder = fund::funder(args.key_file.as_deref())?;
     let senders = fund::senders(args.seed.map_or_else(random, Ok)?, args.senders)?;
-    let mut progress = Progress::new();
+    let mut progress = Progress::in_lines();
     fund::fund(&mut client, &chain, &funder, &senders, |done| {
         progress.show(|| format!("{} funding the senders", bar(done, u64::from(args.senders))));
     })?;
     if args.erc20 > 0 {
-        chain.token = Some(token::deploy(&mut client, &chain, &funder)?);
+        let waiting = || progress.show(|| "deploying the token".to_owned());
+        chain.token = Some(token::deploy(&mut client, &chain, &funder, waiting)?);
     }
     let ledger = Arc::new(Ledger::default());
     let done = Arc::new(AtomicBool::new(false));
     let watcher = watch::start(&args.rpc.rpc_url, &ledger, &done)?;
     let begun = Instant::now();
     let threads = send::start(args, chain, senders, &ledger)?;
+    let until = begun + Duration::from_secs(args.seconds) + Duration::from_secs(args.settle);
     follow(args, &ledger, &mut progress, begun, || threads.iter().all(|thread| thread.is_finished()));
     for thread in threads {
         thread.join().map_err(|_| Failure::runtime("a sending thread has ended"))??;
     }
-    settle(args, &ledger, &mut progress, || watcher.is_finished());
+    settle(until, &ledger, &mut progress, || watcher.is_finished());
     done.store(true, std::sync::atomic::Ordering::Relaxed);
     watcher.join().map_err(|_| Failure::runtime("the watching thread has ended"))??;
     drop(progress);
     let report = report::of(&ledger);
     args.format.print(&report, report::words);
-    match ledger.open() {
-        0 => Ok(()),
-        open => Err(Failure::Runtime(format!(
-            "{open} accepted transactions are not final after {} s",
-            args.settle
-        ))),
+    let (open, unsent) = (ledger.open(), ledger.counts().unsent);
+    if open == 0 && unsent == 0 {
+        return Ok(());
     }
+    let mut wrong = vec![];
+    if open > 0 {
+        wrong.push(format!("{open} accepted transactions are not final"));
+    }
+    if unsent > 0 {
+        wrong.push(format!("{unsent} transactions were never accepted since the pool stayed full"));
+    }
+    Err(Failure::Runtime(format!("{} s after the last one: {}", args.settle, wrong.join(", "))))
 }
 
 fn random() -> Result<u64, Failure> {
@@ -142,16 +149,20 @@ fn follow(
     while !finished() {
         progress.show(|| {
             let elapsed = begun.elapsed().as_millis() as u64;
-            format!("{} {}", bar(elapsed, args.seconds * 1000), ledger.counts())
+            let counts = ledger.counts();
+            format!(
+                "{} {counts}{}",
+                bar(elapsed, args.seconds * 1000),
+                if counts.waiting > 0 { ", pool full" } else { "" }
+            )
         });
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// Waits until everything that was accepted is final, or the time is over.
-fn settle(args: &LoadArgs, ledger: &Ledger, progress: &mut Progress, gone: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while ledger.open() > 0 && begun.elapsed() < Duration::from_secs(args.settle) && !gone() {
+fn settle(until: Instant, ledger: &Ledger, progress: &mut Progress, gone: impl Fn() -> bool) {
+    while ledger.open() > 0 && Instant::now() < until && !gone() {
         progress.show(|| {
             let counts = ledger.counts();
             format!("{} waiting for finality, {counts}", bar(counts.finalized, counts.accepted))

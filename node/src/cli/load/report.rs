@@ -13,6 +13,8 @@ pub(super) fn of(ledger: &Ledger) -> Value {
     let mut value = NAMES.iter().zip(steps).map(|(name, step)| ((*name).to_owned(), view(step)));
     let mut value = Value::Object(value.by_ref().collect());
     value["refused"] = json!(ledger.refusals());
+    value["retried"] = json!(ledger.retries());
+    value["unsent"] = json!(ledger.counts().unsent);
     value
 }
 
@@ -53,6 +55,12 @@ pub(super) fn words(report: &Value) -> String {
     out.push_str("accepted: from the request to its answer; sealed, final: from then on\n");
     for (why, count) in report["refused"].as_object().into_iter().flatten() {
         out.push_str(&format!("refused {count} times: {why}\n"));
+    }
+    for (why, count) in report["retried"].as_object().into_iter().flatten() {
+        out.push_str(&format!("rejected by the full pool {count} times, and sent again: {why}\n"));
+    }
+    if let Some(unsent) = report["unsent"].as_u64().filter(|unsent| *unsent > 0) {
+        out.push_str(&format!("never accepted: {unsent}\n"));
     }
     out
 }

@@ -15,14 +15,33 @@ use std::{
 };
 use types::Transaction;
 
-/// After a refusal a node is left alone for so long.
-const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+/// After a rejection a node is left alone for so long; for twice as long each time that it takes nothing,
+const REJECTED_PAUSE: Duration = Duration::from_millis(50);
+/// but not for longer than this.
+const REJECTED_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// A sender with its next nonce, and what a node refused and will get again.
+/// How a full pool rejects a transaction that it takes later, in go-ethereum's words. All pay the same, so whichever
+/// would have to displace another one is underpriced.
+const FULL: [&str; 5] = [
+    "txpool is full",
+    "transaction underpriced",
+    "future transaction tries to replace pending",
+    "account limit exceeded",
+    "nonce too high",
+];
+
+/// A sender with its next nonce, and what a node rejected and will get again, by nonce.
 struct Sender {
     wallet: Wallet,
     nonce: u64,
-    refused: VecDeque<Transaction>,
+    rejected: VecDeque<Transaction>,
+}
+
+/// What became of a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Outcome {
+    accepted: usize,
+    rejected: usize,
 }
 
 /// What one thread does.
@@ -37,7 +56,10 @@ struct Share {
     batch: usize,
     /// Between the beginnings of two batches; zero for as fast as possible.
     pause: Duration,
+    /// Nothing new is sent from then on,
     until: Instant,
+    /// and from then on nothing at all.
+    settled: Instant,
 }
 
 /// Starts to send.
@@ -50,7 +72,7 @@ pub(super) fn start(
     let threads = args.senders.clamp(1, THREADS_MAX);
     let mut shares = (0..threads).map(|_| Vec::new()).collect::<Vec<Vec<Sender>>>();
     for (index, wallet) in senders.into_iter().enumerate() {
-        shares[index % threads as usize].push(Sender { wallet, nonce: 0, refused: VecDeque::new() });
+        shares[index % threads as usize].push(Sender { wallet, nonce: 0, rejected: VecDeque::new() });
     }
     let each = f64::from(args.batch) * f64::from(threads) / f64::from(args.rate.max(1));
     let pause = if args.rate == 0 { Duration::ZERO } else { Duration::from_secs_f64(each) };
@@ -66,6 +88,7 @@ pub(super) fn start(
             batch: args.batch as usize,
             pause,
             until,
+            settled: until + Duration::from_secs(args.settle),
         };
         for sender in &mut share.senders {
             sender.nonce = fund::nonce(&mut client, sender.wallet.address(), "pending")?;
@@ -78,65 +101,111 @@ pub(super) fn start(
 
 impl Share {
     fn run(&mut self, client: &mut Client, ledger: &Ledger) -> Result<(), Failure> {
-        let mut due = Instant::now();
+        let (mut due, mut rest) = (Instant::now(), REJECTED_PAUSE);
         loop {
             let now = Instant::now();
-            if now >= self.until {
+            let is_over = now >= self.until;
+            let waiting = self.waiting();
+            if is_over && (waiting == 0 || now >= self.settled) {
+                ledger.unsent(waiting);
                 return Ok(());
             }
-            if now < due {
+            if now < due && !is_over {
                 std::thread::sleep((due - now).min(self.until - now));
                 continue;
             }
             // Whoever could not keep up does not send everything at once afterwards.
             due = (due + self.pause).max(now.checked_sub(self.pause).unwrap_or(now));
-            let batch = (0..self.batch).map(|_| self.next()).collect::<Vec<_>>();
-            if !self.send(client, batch, ledger)? {
-                std::thread::sleep(REFUSED_PAUSE);
+            let batch = self.batch(is_over);
+            let outcome = self.send(client, batch, ledger, is_over)?;
+            ledger.waiting(waiting, self.waiting());
+            if outcome.rejected > 0 {
+                rest = next_rest(rest, outcome);
+                std::thread::sleep(rest);
             }
         }
     }
 
-    /// The next transaction: the next sender's, and first what was refused before.
-    fn next(&mut self) -> (usize, Transaction) {
-        let index = self.turn;
-        self.turn = (self.turn + 1) % self.senders.len();
+    /// How many transactions are to be sent again.
+    fn waiting(&self) -> usize {
+        self.senders.iter().map(|sender| sender.rejected.len()).sum()
+    }
+
+    /// The next transactions: of each sender in turn, and first what was rejected before. At the end only that.
+    fn batch(&mut self, is_over: bool) -> Vec<(usize, Transaction)> {
+        let mut batch = Vec::with_capacity(self.batch);
+        let mut idle = 0;
+        while batch.len() < self.batch && idle < self.senders.len() {
+            let index = self.turn;
+            self.turn = (self.turn + 1) % self.senders.len();
+            let again = self.senders[index].rejected.pop_front();
+            match again.or_else(|| (!is_over).then(|| self.fresh(index))) {
+                Some(tx) => {
+                    batch.push((index, tx));
+                    idle = 0;
+                }
+                None => idle += 1,
+            }
+        }
+        batch
+    }
+
+    /// A new transaction of a sender.
+    fn fresh(&mut self, index: usize) -> Transaction {
         let to = self.senders[self.turn].wallet.address();
         let sender = &mut self.senders[index];
-        if let Some(again) = sender.refused.pop_front() {
-            return (index, again);
-        }
         let tx = TxEip1559 { nonce: sender.nonce, ..body(&self.chain, self.count, self.erc20_percent, to) };
         sender.nonce += 1;
         self.count += 1;
-        (index, sender.wallet.sign(tx))
+        sender.wallet.sign(tx)
     }
 
-    /// Sends a batch; whether all of it was accepted.
+    /// Sends a batch. What was rejected is sent again before anything later of its sender; at the end, what is refused for
+    /// another reason than a full pool is not.
     fn send(
         &mut self,
         client: &mut Client,
         batch: Vec<(usize, Transaction)>,
         ledger: &Ledger,
-    ) -> Result<bool, Failure> {
+        is_over: bool,
+    ) -> Result<Outcome, Failure> {
         let sent = Instant::now();
         let calls = batch.iter().map(|(_, tx)| ("eth_sendRawTransaction", raw(tx))).collect::<Vec<_>>();
         let answers = client.calls(&calls)?;
         let now = Instant::now();
-        let mut all = true;
-        for ((index, tx), answer) in batch.into_iter().zip(answers) {
+        let mut outcome = Outcome::default();
+        // From the last on, so that the first of a sender stands first again.
+        for ((index, tx), answer) in batch.into_iter().zip(answers).rev() {
             match answer {
+                Ok(_) => {
+                    ledger.accepted(tx.hash(), sent, now);
+                    outcome.accepted += 1;
+                }
                 // What was sent twice is known, and as good as accepted.
-                Ok(_) => ledger.accepted(tx.hash(), sent, now),
                 Err(why) if why == "already known" => ledger.accepted(tx.hash(), sent, now),
                 Err(why) => {
-                    ledger.refused(&why);
-                    self.senders[index].refused.push_back(tx);
-                    all = false;
+                    outcome.rejected += 1;
+                    let is_full = FULL.iter().any(|words| why.starts_with(words));
+                    if is_full {
+                        ledger.rejected(&why);
+                    } else {
+                        ledger.refused(&why);
+                    }
+                    if is_full || !is_over {
+                        self.senders[index].rejected.push_front(tx);
+                    }
                 }
             }
         }
-        Ok(all)
+        Ok(outcome)
+    }
+}
+
+/// How long to leave the node alone after a batch of which something was rejected.
+fn next_rest(last: Duration, outcome: Outcome) -> Duration {
+    match outcome.accepted {
+        0 => (last * 2).min(REJECTED_PAUSE_MAX),
+        _ => REJECTED_PAUSE,
     }
 }
 
@@ -158,6 +227,7 @@ fn body(chain: &Chain, count: u64, erc20_percent: u64, to: Address) -> TxEip1559
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloy_consensus::Transaction as _;
 
     #[test]
     fn the_mix_is_what_was_asked_for() {
@@ -166,5 +236,100 @@ mod tests {
             (0..1000).filter(|n| !body(&chain, *n, percent, Address::ZERO).input.is_empty()).count()
         };
         assert_eq!([0, 1, 40, 100].map(tokens), [0, 10, 400, 1000]);
+    }
+
+    fn share(senders: usize, batch: usize) -> Share {
+        let wallet = |index: usize| Wallet::new(&super::super::key(1, index as u32)).unwrap();
+        let sender = |index| Sender { wallet: wallet(index), nonce: 0, rejected: VecDeque::new() };
+        Share {
+            chain: Chain { chain_id: 1, max_fee_wei: 1, token: None },
+            senders: (0..senders).map(sender).collect(),
+            turn: 0,
+            count: 0,
+            erc20_percent: 0,
+            batch,
+            pause: Duration::ZERO,
+            until: Instant::now(),
+            settled: Instant::now(),
+        }
+    }
+
+    /// A node with a pool that takes these places of a batch only, and is full for the others.
+    fn answer(listener: &std::net::TcpListener, batches: Vec<Vec<usize>>) -> Vec<usize> {
+        use std::io::{BufRead, Read, Write};
+        let mut stream = std::io::BufReader::new(listener.accept().unwrap().0);
+        let mut sizes = vec![];
+        for takes in batches {
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                stream.read_line(&mut line).unwrap();
+                let header = line.trim_end().split_once(": ");
+                if let Some(("content-length", value)) = header {
+                    length = value.parse().unwrap();
+                }
+                if line == "\r\n" {
+                    break;
+                }
+            }
+            let mut request = vec![0; length];
+            stream.read_exact(&mut request).unwrap();
+            let calls = serde_json::from_slice::<Vec<serde_json::Value>>(&request).unwrap();
+            sizes.push(calls.len());
+            let answers = (0..calls.len()).map(|id| match takes.contains(&id) {
+                true => serde_json::json!({ "id": id, "result": "0x" }),
+                false => serde_json::json!({ "id": id, "error": { "message": "txpool is full" } }),
+            });
+            let body = serde_json::Value::from(answers.collect::<Vec<_>>()).to_string();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+        sizes
+    }
+
+    #[test]
+    fn what_a_full_pool_rejects_is_sent_again_in_order_and_after_the_end_too() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let node = std::thread::spawn(move || answer(&listener, vec![vec![0], vec![0, 1], vec![], vec![0]]));
+        let (mut share, ledger) = (share(2, 4), Ledger::default());
+        let mut client = Client::connect(&url).unwrap();
+        let nonces = |share: &Share, index: usize| {
+            share.senders[index].rejected.iter().map(|tx| tx.nonce()).collect::<Vec<_>>()
+        };
+        // Of nonces 0 and 1 of both senders the first is taken.
+        let batch = share.batch(false);
+        let outcome = share.send(&mut client, batch, &ledger, false).unwrap();
+        assert_eq!(outcome, Outcome { accepted: 1, rejected: 3 });
+        assert_eq!((nonces(&share, 0), nonces(&share, 1)), (vec![1], vec![0, 1]));
+        // What was rejected goes first, and nothing overtakes it: nonce 2 of the first sender is new.
+        let batch = share.batch(false);
+        assert_eq!(batch.iter().map(|(_, tx)| tx.nonce()).collect::<Vec<_>>(), [1, 0, 2, 1]);
+        share.send(&mut client, batch, &ledger, false).unwrap();
+        assert_eq!((nonces(&share, 0), nonces(&share, 1)), (vec![2], vec![1]));
+        // At the end there is nothing new.
+        for left in [2, 1] {
+            let batch = share.batch(true);
+            assert_eq!(batch.len(), 2);
+            share.send(&mut client, batch, &ledger, true).unwrap();
+            assert_eq!(share.waiting(), left);
+        }
+        assert_eq!(node.join().unwrap(), [4, 4, 2, 2]);
+        let counts = ledger.counts();
+        assert_eq!((counts.accepted, counts.retried, counts.refused), (4, 8, 0));
+        assert!(counts.to_string().contains("8 rejected by the full pool"), "{counts}");
+    }
+
+    #[test]
+    fn a_full_pool_is_left_alone_for_longer_and_longer_but_never_for_long() {
+        let full = Outcome { accepted: 0, rejected: 5 };
+        let mut rest = REJECTED_PAUSE;
+        for _ in 0..20 {
+            let next = next_rest(rest, full);
+            assert!(next >= rest && next <= REJECTED_PAUSE_MAX);
+            rest = next;
+        }
+        assert_eq!(rest, REJECTED_PAUSE_MAX);
+        assert_eq!(next_rest(rest, Outcome { accepted: 1, rejected: 4 }), REJECTED_PAUSE);
     }
 }

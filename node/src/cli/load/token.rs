@@ -74,8 +74,13 @@ pub(super) fn transfer(to: Address, amount: u64) -> Bytes {
     input.into()
 }
 
-/// Puts the contract on the chain, and makes sure that it is there.
-pub(super) fn deploy(client: &mut Client, chain: &Chain, funder: &Wallet) -> Result<Address, Failure> {
+/// Puts the contract on the chain, and makes sure that it is there. `waiting` is called again and again.
+pub(super) fn deploy(
+    client: &mut Client,
+    chain: &Chain,
+    funder: &Wallet,
+    waiting: impl FnMut(),
+) -> Result<Address, Failure> {
     let nonce = fund::nonce(client, funder.address(), "pending")?;
     let tx = TxEip1559 {
         nonce,
@@ -85,7 +90,7 @@ pub(super) fn deploy(client: &mut Client, chain: &Chain, funder: &Wallet) -> Res
         ..fund::offer(chain)
     };
     client.call("eth_sendRawTransaction", raw(&funder.sign(tx)))?;
-    fund::wait_for_nonce(client, funder.address(), nonce + 1)?;
+    fund::wait_for_nonce(client, funder.address(), nonce + 1, waiting)?;
     let token = funder.address().create(nonce);
     match client.call("eth_getCode", json!([token, "latest"]))?.as_str() {
         Some(found) if found.len() > 2 => Ok(token),
