@@ -1,8 +1,11 @@
 //! `pectin config`: what can be set, and whether a file is right.
 
-use super::{Failure, Options, check, file, show};
-use clap::{Args, Subcommand};
+use super::{Failure, Options, check, file, options::SECRET, show};
+use clap::{ArgMatches, Args, Subcommand, parser::ValueSource};
 use std::path::PathBuf;
+
+/// Longer lines do not push the others' sources to the right.
+const WIDTH: usize = 60;
 
 /// What to do.
 #[derive(Debug, Args)]
@@ -16,7 +19,8 @@ enum What {
     /// Prints every setting with its meaning and its default, as a file to begin with.
     #[command(after_help = "Example:\n  pectin config print > pectin.toml")]
     Print,
-    /// Prints what a node would be started with: flags over the environment over the file. What is missing has its default.
+    /// Prints every setting that a node would be started with, and where each comes from: a flag, the environment, the
+    /// file, or its default. What may hold a secret is not printed.
     #[command(after_help = "Example:\n  pectin config show --config pectin.toml --http-port 9000")]
     Show(Box<ShowArgs>),
     /// Says whether a configuration file can be used: its settings and the files that it names, as far as that shows without
@@ -41,12 +45,60 @@ struct ShowArgs {
     options: Options,
 }
 
-pub(super) fn run(args: ConfigArgs) -> Result<(), Failure> {
+/// Where a setting comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    Flag,
+    Environment,
+    File,
+    Default,
+}
+
+impl Source {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::File => "file",
+            Self::Default => "default",
+        }
+    }
+}
+
+/// Every setting as it is, as a file that has the same: what is no value of its own is a comment.
+fn effective(args: ShowArgs, matches: Option<&ArgMatches>) -> Result<String, Failure> {
+    let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
+    let set = file::set(&network, &options)?;
+    let given = |key: &str| matches.and_then(|matches| matches.value_source(&key.replace('-', "_")));
+    let mut lines = vec![];
+    for (key, default) in file::defaults() {
+        let source = match (given(key), set.get(key)) {
+            (Some(ValueSource::CommandLine), _) => Source::Flag,
+            (Some(ValueSource::EnvVariable), _) => Source::Environment,
+            (_, Some(_)) => Source::File,
+            (_, None) => Source::Default,
+        };
+        let line = match (set.get(key), default) {
+            (Some(_), _) if SECRET.contains(&key) => {
+                format!("# {key}: set, not shown as it may hold a secret")
+            }
+            (Some(value), _) => format!("{key} = {value}"),
+            (None, file::Unset::Value(value)) => format!("{key} = {value}"),
+            (None, file::Unset::Words(words)) => format!("# {key}: {words}"),
+        };
+        lines.push((line, source));
+    }
+    let width = lines.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= WIDTH).max();
+    let width = width.unwrap_or_default();
+    Ok(lines.iter().map(|(line, source)| format!("{line:<width$}  # {}\n", source.name())).collect())
+}
+
+pub(super) fn run(args: ConfigArgs, matches: Option<&ArgMatches>) -> Result<(), Failure> {
     match args.what {
         What::Print => show::print(&file::reference()),
         What::Show(args) => {
-            let (network, options) = file::merged(args.config.as_deref(), args.network, args.options)?;
-            show::print(&file::effective(&network, &options)?);
+            let matches = matches.and_then(|matches| matches.subcommand_matches("show"));
+            show::print(&effective(*args, matches)?);
         }
         What::Check { file } => {
             let left = check::config(&file)?;

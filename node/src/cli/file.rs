@@ -220,16 +220,44 @@ fn toml_value(text: &str) -> String {
     }
 }
 
-/// What is set, one line each.
-pub(super) fn effective(network: &Network, options: &Options) -> Result<String, Failure> {
-    let mut text = String::new();
-    let parts = [serde_json::to_value(network), serde_json::to_value(options)];
-    for part in parts {
-        for (key, value) in part.map_err(Failure::runtime)?.as_object().into_iter().flatten() {
-            text.push_str(&format!("{key} = {value}\n"));
+/// The names and values that are set.
+pub(super) fn set(
+    network: &Network,
+    options: &Options,
+) -> Result<serde_json::Map<String, serde_json::Value>, Failure> {
+    let mut all = serde_json::Map::new();
+    for part in [serde_json::to_value(network), serde_json::to_value(options)] {
+        if let serde_json::Value::Object(part) = part.map_err(Failure::runtime)? {
+            all.extend(part);
         }
     }
-    Ok(text)
+    Ok(all)
+}
+
+/// Every setting, in the order of the reference: its name, and its default as a value or in words.
+pub(super) fn defaults() -> impl Iterator<Item = (&'static str, Unset)> {
+    let network = NETWORK_KEYS.iter().map(|(key, example, _)| match *key {
+        "slot-ms" => (*key, Unset::Value(toml_value(example))),
+        "genesis" => (*key, Unset::Words("the development genesis")),
+        _ => (*key, Unset::Words("not set, and needed")),
+    });
+    network.chain(Options::ALL.iter().map(|option| {
+        // What stands behind a semicolon is about `pectin dev`.
+        let of_a_node = option.default.split("; ").next().unwrap_or(option.default);
+        match of_a_node == option.example {
+            true => (option.key, Unset::Value(toml_value(of_a_node))),
+            false => (option.key, Unset::Words(of_a_node)),
+        }
+    }))
+}
+
+/// What a setting is if it is not set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Unset {
+    /// A value, as it stands in a file.
+    Value(String),
+    /// It depends on something else.
+    Words(&'static str),
 }
 
 #[cfg(test)]
@@ -281,10 +309,9 @@ mod tests {
         let text = keys.clone().map(|key| format!("{key} = \"here/{key}\"\n")).collect::<String>();
         std::fs::write(&file, &text).unwrap();
         let (network, options) = load(&file).unwrap();
-        let set = effective(&network, &options).unwrap();
+        let set = set(&network, &options).unwrap();
         for key in keys {
-            let expected = format!("{key} = {:?}\n", directory.join("here").join(key).to_str().unwrap());
-            assert!(set.contains(&expected), "{expected}{set}");
+            assert_eq!(set[key].as_str(), directory.join("here").join(key).to_str(), "{key}");
         }
         std::fs::write(&file, "sender-store = \"redis://127.0.0.1/0\"\ndata-dir = \"/var/lib/pectin\"")
             .unwrap();
@@ -306,9 +333,10 @@ mod tests {
         let all =
             reference().lines().filter(is_setting).map(|line| &line[2..]).collect::<Vec<_>>().join("\n");
         let (network, options) = parse(&all).unwrap();
-        assert_eq!(parse(&effective(&network, &options).unwrap()).unwrap().1.http_port, Some(8545));
-        let set = effective(&network, &options).unwrap();
-        assert!(known_keys().all(|key| set.contains(&format!("{key} = "))), "{set}");
+        assert_eq!(options.http_port, Some(8545));
+        let set = set(&network, &options).unwrap();
+        assert!(known_keys().all(|key| set.contains_key(key)), "{set:?}");
+        assert!(defaults().map(|(key, _)| key).eq(known_keys()));
     }
 
     #[test]

@@ -93,8 +93,9 @@ macro_rules! example {
     };
 }
 
-/// Settings whose URLs may hold passwords and keys.
-const SECRET: [&str; 3] = ["sender-store", "sender-chains", "sender-web3signer"];
+/// Settings that may hold secrets: URLs with passwords and keys, and what convinces the authorizer.
+pub(super) const SECRET: [&str; 4] =
+    ["sender-store", "sender-chains", "sender-web3signer", "authorizer-token"];
 
 // Each line: heading, field, name, variable, type, [more for clap], default in words, and a value to show if the default
 // is none.

@@ -23,20 +23,58 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     let environment = [("PECTIN_HTTP_PORT", "2"), ("PECTIN_LOG", "debug")];
     let show = ["config", "show", "--config", text(&file)];
     let said = run_with(&[&show[..], &["--http-port", "3"]].concat(), &environment).good();
-    for line in ["http-port = 3\n", "log = \"debug\"\n", "seal-after-ms = 7\n"] {
-        assert!(said.contains(line), "{line:?}: {said}");
-    }
+    has(&said, "http-port = 3", "flag");
+    has(&said, "log = \"debug\"", "environment");
+    has(&said, "seal-after-ms = 7", "file");
     let spec = directory.path().join("a.json");
-    assert!(said.contains(&format!("chain-spec = {:?}\n", text(&spec))), "relative to the file: {said}");
-    assert!(run(&show).good().contains("http-port = 1\n"));
+    has(&said, &format!("chain-spec = {:?}", text(&spec)), "file");
+    has(&run(&show).good(), "http-port = 1", "file");
     // The file may be named in the environment too, and flags may say no.
     let said = run_with(
         &["config", "show", "--dry-run=false"],
         &[("PECTIN_CONFIG", text(&file)), ("PECTIN_DRY_RUN", "true")],
     );
     let said = said.good();
-    assert!(said.contains("http-port = 1\n") && said.contains("dry-run = false\n"), "{said}");
-    assert!(run(&["config", "show", "--dry-run"]).good().contains("dry-run = true\n"));
+    has(&said, "http-port = 1", "file");
+    has(&said, "dry-run = false", "flag");
+    has(&run(&["config", "show", "--dry-run"]).good(), "dry-run = true", "flag");
+}
+
+/// A line of `config show`: a setting, and where it comes from.
+fn has(said: &str, setting: &str, source: &str) {
+    let found = said.lines().any(|line| {
+        line.strip_suffix(source).and_then(|line| line.strip_suffix("# ")).map(str::trim_end) == Some(setting)
+    });
+    assert!(found, "{setting} from {source}:\n{said}");
+}
+
+#[test]
+fn every_setting_is_shown_with_its_source_and_no_secret_is() {
+    let secret = "redis://user:hunter2@127.0.0.1/0";
+    let said =
+        run_with(&["config", "show", "--authorizer-token", "0xdecade"], &[("PECTIN_SENDER_STORE", secret)]);
+    let said = said.good();
+    let reference = run(&["config", "print"]).good();
+    let keys = reference.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(" = "));
+    let keys = keys.map(|(key, _)| key).filter(|key| !key.contains(' ')).collect::<Vec<_>>();
+    assert!(keys.len() > 50, "{keys:?}");
+    for key in &keys {
+        let (value, words) = (format!("{key} = "), format!("# {key}: "));
+        let is_shown = |line: &str| line.starts_with(&value) || line.starts_with(&words);
+        assert_eq!(said.lines().filter(|line| is_shown(line)).count(), 1, "{key}:\n{said}");
+    }
+    assert_eq!(said.lines().count(), keys.len(), "{said}");
+    has(&said, "http-port = 8545", "default");
+    has(&said, "slot-ms = 6000", "default");
+    has(&said, "# inflight-max: as many as cores", "default");
+    has(&said, "# sender-store: set, not shown as it may hold a secret", "environment");
+    has(&said, "# authorizer-token: set, not shown as it may hold a secret", "flag");
+    assert!(!said.contains("hunter2") && !said.contains("decade"), "{said}");
+    // It is a file that says the same.
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("pectin.toml");
+    std::fs::write(&file, &said).unwrap();
+    has(&run(&["config", "show", "--config", text(&file)]).good(), "http-port = 8545", "file");
 }
 
 #[test]
@@ -64,7 +102,7 @@ fn what_is_wrong_is_named() {
         said.err.contains("PECTIN_HTPP_PORT is not read by anything; did you mean PECTIN_HTTP_PORT?"),
         "{said:?}"
     );
-    assert!(said.good().contains("http-port = 2\n"));
+    has(&said.good(), "http-port = 2", "environment");
     let dev = ["dev", "--http-port", "0"];
     let refused = |more: &[&str], words: &str| run(&[&dev[..], more].concat()).refused(2, words);
     refused(&["--window-opens-ms", "500", "--window-closes-ms", "900"], "--window-opens-ms");
