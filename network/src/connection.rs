@@ -97,6 +97,11 @@ impl Connection {
         self.inner.quic.close_reason().is_none()
     }
 
+    /// Why it was closed.
+    pub(crate) fn why_closed(&self) -> String {
+        self.inner.quic.close_reason().map_or_else(|| "still open".to_owned(), |why| why.to_string())
+    }
+
     /// The time that a message takes to the peer and back.
     pub fn round_trip(&self) -> Duration {
         self.inner.quic.rtt()

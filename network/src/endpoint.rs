@@ -3,6 +3,7 @@
 use crate::{
     accept::{accept, run},
     certificate::peer_of,
+    comings,
     config::{Config, Limits},
     connection::{Connection, Shared},
     error::Farewell,
@@ -210,6 +211,12 @@ impl Endpoint {
     /// Peers that displace others when there is no room.
     pub fn prefer(&self, peers: impl IntoIterator<Item = Ed25519Key>) {
         self.inner.registry.prefer(peers);
+    }
+
+    /// Writes a log line whenever a peer comes or goes, with how many of the [preferred](Self::prefer) ones are there.
+    /// For a process that is one node; where many share a log their lines would be noise.
+    pub fn log_peers(&self) {
+        tokio::spawn(comings::log(self.clone()));
     }
 
     /// Announces a block to all peers with which announcements are exchanged.

@@ -59,6 +59,7 @@
 mod accept;
 mod announce;
 pub mod certificate;
+mod comings;
 mod config;
 mod connection;
 mod endpoint;

@@ -125,6 +125,13 @@ impl Registry {
         self.lock().preferred = peers.into_iter().collect();
     }
 
+    /// Peers that displace others, without ourselves.
+    pub(crate) fn preferred(&self) -> HashSet<Ed25519Key> {
+        let mut preferred = self.lock().preferred.clone();
+        preferred.remove(&self.own);
+        preferred
+    }
+
     /// From now on nobody is admitted.
     pub(crate) fn close(&self) {
         self.lock().closing = true;

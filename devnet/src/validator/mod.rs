@@ -87,7 +87,7 @@ pub enum StartError {
     #[error(transparent)]
     Bind(#[from] BindError),
     /// There is no such validator.
-    #[error("there are {count} validators, so there is no validator {index}")]
+    #[error("there is no validator {index}: the chain has {count}, whose indices are 0 to {}", .count.saturating_sub(1))]
     NoSuchValidator {
         /// Asked for.
         index: u16,
@@ -332,9 +332,28 @@ impl Inner {
 pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), StartError> {
     let faults = Faults::new(options.spec.params.validators);
     let validators = options.spec.bootnodes.clone();
+    let (service, _) = service_of(&options.spec)?;
+    let (chain, jam_genesis) = (options.spec.id.clone(), options.spec.genesis_hash());
+    let data_dir =
+        options.data_dir.as_ref().map_or_else(|| "none".to_owned(), |dir| dir.display().to_string());
+    let (slot_ms, count) = (options.slot_ms, options.spec.params.validators);
+    tracing::info!(%chain, chain_id = service.chain_id, service = service.service, %jam_genesis, slot_ms, "chain");
     let mut validator = Validator::bind(options, faults)?;
-    tracing::info!(index = validator.inner.index, addr = ?validator.local_addr()?, "validator listens");
+    let (key, addr) = (validator.key(), validator.local_addr()?);
+    let (index, peer, bootnodes) = (validator.inner.index, key.certificate_name(), validators.len());
+    tracing::info!(index, of = count, %key, %peer, %addr, %data_dir, bootnodes, "validator listens");
+    let Status { best, finalized, .. } = validator.status();
+    tracing::info!(
+        best = best.height,
+        best_slot = best.slot,
+        best_block = %best.block,
+        finalized = finalized.height,
+        finalized_slot = finalized.slot,
+        finalized_block = %finalized.block,
+        "recovered"
+    );
     validator.begin(&validators);
+    validator.endpoint.log_peers();
     stop.await;
     validator.shutdown().await;
     Ok(())

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod account;
+mod announce;
 mod chain_spec;
 mod check;
 mod client;
@@ -30,7 +31,7 @@ pub use failure::Failure;
 pub use file::check_config;
 pub use options::{LogFormat, Options, Policy};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// The version, with the commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PECTIN_COMMIT"), ")");
@@ -125,7 +126,8 @@ pub fn run() -> std::process::ExitCode {
             usual(panic);
         }
     }));
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|why| why.exit());
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for warning in file::unknown_variables(variables) {
         eprintln!("pectin: {warning}");
@@ -135,7 +137,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Node(args) => node::run(*args),
         Command::Validator(args) => validator::run(args),
         Command::ChainSpec(args) => chain_spec::run(&args),
-        Command::Config(args) => config::run(args),
+        Command::Config(args) => config::run(args, matches.subcommand_matches("config")),
         Command::Tx(args) => tx::run(&args),
         Command::Queue(args) => queue::run_queue(&args),
         Command::Bundle(args) => queue::run_bundle(&args),
@@ -159,7 +161,6 @@ pub fn run() -> std::process::ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

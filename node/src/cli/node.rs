@@ -1,7 +1,9 @@
 //! `pectin node`: a builder for a network that runs elsewhere.
 
 use super::{
-    Failure, Options, check,
+    Failure, Options,
+    announce::Facts,
+    check,
     file::{self, Network},
     setup::{self, Setup},
     stop,
@@ -34,9 +36,10 @@ pub(super) fn run(args: NodeArgs) -> Result<(), Failure> {
     let secret = setup::read_key(&needed(network.builder_key, "builder-key")?)?;
     let genesis = check::first_block(&spec, network.genesis.as_deref())?;
     let setup = Setup::new(spec, genesis, secret, network.slot_ms.unwrap_or(setup::SLOT_MS), options);
+    let facts = Facts::of(&setup)?;
     stop::run(async move |mut stop| {
         let Some(node) = stop.unless(Box::pin(setup.start())).await? else { return Ok(()) };
-        tracing::info!("ready in {:.1} s, RPC on http://{}", begun.elapsed().as_secs_f64(), node.http());
+        facts.tell(&node, begun);
         setup::run_until_stopped(node, &mut stop).await
     })
 }

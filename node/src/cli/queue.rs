@@ -127,6 +127,9 @@ fn bundle_words(bundle: &Value) -> String {
             out.push_str(&format!("{step:<12} {} after it was sealed\n", seconds(at.saturating_sub(first))));
         }
     }
+    if let Some(why) = bundle["whySlow"].as_str() {
+        out.push_str(&format!("\nwhy it is slow\n  {why}\n"));
+    }
     out.push_str(&versions(bundle));
     let hashes = bundle["transactions"].as_array().cloned().unwrap_or_default();
     out.push_str(&format!("\n{} transactions\n", hashes.len()));
@@ -147,4 +150,18 @@ pub(super) fn versions(bundle: &Value) -> String {
     });
     let rows = rows.collect::<Vec<_>>();
     format!("\n{}", table(["version", "core", "sends", "taken", "package", "anchor"], &rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_bundle_says_why() {
+        let mut bundle = json!({ "name": "B-7", "state": "Queued", "transactions": [] });
+        assert!(!bundle_words(&bundle).contains("slow"));
+        bundle["whySlow"] = json!("Its core is busy.");
+        let words = bundle_words(&bundle);
+        assert!(words.contains("why it is slow\n  Its core is busy.\n"), "{words}");
+    }
 }

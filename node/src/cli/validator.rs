@@ -42,6 +42,12 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
     let spec =
         ChainSpec::from_json(&file::read(path, "the chain specification")?).map_err(|why| wrong(&why))?;
+    // Before the address: that a validator which there is not listens nowhere helps no one.
+    let count = spec.params.validators;
+    if args.index >= count {
+        let why = devnet::validator::StartError::NoSuchValidator { index: args.index, count };
+        return Err(Failure::Usage(format!("--index {}: {why}", args.index)));
+    }
     let listed = spec.bootnodes.get(usize::from(args.index)).map(|node| node.addr);
     let listen = args.listen.or(listed);
     let listen = listen.ok_or_else(|| wrong(&"it says not where this validator listens; give --listen"))?;

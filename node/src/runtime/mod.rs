@@ -126,7 +126,7 @@ pub enum Ended {
     Thread(&'static str),
 }
 
-/// What is left when a node stops: all of it is durable.
+/// What is left when a node stops, and found when it starts: all of it is durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left {
     /// Transactions in the pool.
@@ -141,6 +141,7 @@ pub struct Left {
 struct First {
     handshake: Handshake,
     snapshot: Snapshot,
+    found: Left,
 }
 
 /// Starts the driver, and lets it take its first step.
@@ -154,7 +155,8 @@ fn begin(
         tracing::debug!("reading the state: {values} values so far");
     })?;
     let output = driver.step(clock.now())?;
-    let first = First { handshake: Handshake::of(driver.follower()), snapshot: driver.picture()? };
+    let (handshake, found) = (Handshake::of(driver.follower()), left(&driver));
+    let first = First { handshake, snapshot: driver.picture()?, found };
     drop(outputs.send(output));
     Ok((driver, first))
 }
@@ -171,6 +173,7 @@ pub struct Node {
     writer: JoinHandle<()>,
     ended: oneshot::Receiver<Ended>,
     sender: Option<::sender::Sender>,
+    found: Left,
 }
 
 impl std::fmt::Debug for Node {
@@ -341,7 +344,23 @@ impl Node {
         };
         let server = Server::start(listener, api, Some(routes));
         let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender: running })
+        let (sender, found) = (running, first.found);
+        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender, found })
+    }
+
+    /// Where connections from validators are taken.
+    pub fn p2p(&self) -> io::Result<SocketAddr> {
+        self.endpoint.local_addr()
+    }
+
+    /// Writes a log line for each validator that is there, and whenever one comes or goes.
+    pub fn log_peers(&self) {
+        self.endpoint.log_peers();
+    }
+
+    /// What was not final when it started.
+    pub const fn found(&self) -> Left {
+        self.found
     }
 
     /// Where RPC is served.

@@ -31,6 +31,9 @@ pub(super) struct DoctorArgs {
     /// A time server to compare the clock with: a name or an address, perhaps with a port. Nobody is asked without it.
     #[arg(long, value_name = "HOST")]
     ntp: Option<String>,
+    /// The running node. [default: where the settings say that it serves RPC]
+    #[arg(long, env = "PECTIN_RPC_URL", hide_env = true, value_name = "URL")]
+    rpc_url: Option<String>,
     #[command(flatten)]
     format: Format,
     #[command(flatten)]
@@ -82,7 +85,11 @@ pub(super) fn run(args: DoctorArgs) -> Result<(), Failure> {
     let address = options.http_addr.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let port = options.http_port.unwrap_or(super::setup::HTTP_PORT);
     let host = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
-    let mut node = Client::connect(&format!("http://{}", std::net::SocketAddr::new(host, port))).ok();
+    let own = || format!("http://{}", std::net::SocketAddr::new(host, port));
+    let mut node = match Client::connect(&args.rpc_url.unwrap_or_else(own)) {
+        Err(wrong @ Failure::Usage(_)) => return Err(wrong),
+        node => node.ok(),
+    };
 
     let slot_ms = network.slot_ms.unwrap_or(super::setup::SLOT_MS);
     let mut findings = vec![clock::against_server(args.ntp.as_deref())];

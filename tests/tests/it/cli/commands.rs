@@ -1,6 +1,6 @@
 //! `pectin tx`, `queue`, `bundle`, `inspect`, `doctor`, `load`, `completions`.
 
-use super::{Network, Ran, run, text};
+use super::{Network, Ran, run, run_with, text};
 use serde_json::{Value, json};
 use state::{Blake2b, Witness};
 
@@ -219,6 +219,40 @@ fn load_becomes_final_and_is_measured() {
     std::fs::write(&key, "11".repeat(32)).unwrap();
     network.run(&["load", "--key-file", text(&key)]).refused(1, "insufficient funds");
     network.run(&["load", "--senders", "0"]).refused(2, "--senders");
+}
+
+/// A pool that is much smaller than what is sent: all of it becomes final nevertheless.
+#[test]
+fn load_sends_again_what_a_full_pool_rejects() {
+    let small = ["--pool-pending-max", "20", "--pool-queued-max", "20", "--queue-depth-max", "2"];
+    let network = Network::start(&[&small[..], &["--block-txs-max", "10"]].concat());
+    let arguments = ["load", "--senders", "4", "--rate", "0", "--seconds", "2", "--batch", "50", "--json"];
+    let ran = network.run(&arguments);
+    assert!(ran.err.contains("funding the senders"), "it says how far it is without a terminal: {ran:?}");
+    let report = ran.json();
+    let retried = report["retried"].as_object().unwrap();
+    assert!(retried.values().map(|count| count.as_u64().unwrap()).sum::<u64>() > 0, "{report}");
+    assert_eq!((&report["refused"], &report["unsent"]), (&json!({}), &json!(0)), "{report}");
+    assert!(report["accepted"]["count"].as_u64().unwrap() > 40, "{report}");
+    assert_eq!(report["accepted"]["count"], report["final"]["count"], "{report}");
+}
+
+#[test]
+fn the_doctor_asks_the_node_that_it_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let network = Network::start(&[]);
+    // Nothing listens where the settings say.
+    let doctor =
+        ["doctor", "--data-dir", text(directory.path()), "--http-port", "1", "--slot-ms", "400", "--json"];
+    let asked = |ran: Ran| {
+        let findings = serde_json::from_str::<Value>(&ran.out).unwrap();
+        let node = findings.as_array().unwrap().iter().find(|finding| finding["what"] == "node").cloned();
+        node.unwrap()["verdict"] != "unknown"
+    };
+    assert!(!asked(run(&doctor)));
+    assert!(asked(run_with(&doctor, &[("PECTIN_RPC_URL", &network.url)])));
+    assert!(asked(network.run(&doctor)));
+    run_with(&doctor, &[("PECTIN_RPC_URL", "somewhere")]).refused(2, "a URL is expected");
 }
 
 #[test]

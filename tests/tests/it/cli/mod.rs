@@ -7,6 +7,8 @@ mod deploy;
 mod dev;
 mod documents;
 mod examples;
+mod release;
+mod starts;
 mod unit;
 
 use serde_json::Value;
