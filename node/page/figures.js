@@ -1,7 +1,7 @@
 // The node in numbers.
 
 import { $, attribute, count, duration, el, text } from "./dom.js";
-import { now, parts } from "./live.js";
+import { isBecause, now, parts } from "./live.js";
 
 // Name, value, what it means; and whether it is as it should be, where that is a question.
 const FIGURES = [
@@ -9,11 +9,11 @@ const FIGURES = [
   ["Applied", ({ heads }) => [count(heads.safe.number), "by the service, at JAM's best block"]],
   ["Final", onTheirWay],
   ["JAM's best slot", bestSlot],
-  ["Finality", ({ heads }) => [`${count(heads.lagBlocks)} behind`, `final slot ${count(heads.finalSlot)}`]],
-  ["Validators", ({ heads, node }) => [`${heads.peers} of ${node.validators}`, "connected", heads.peers ? null : "bad"]],
+  ["Finality", ({ heads }) => [`${count(heads.lagBlocks)} behind`, `final slot ${count(heads.finalSlot)}`, isBecause("finality_lags") ? "bad" : null]],
+  ["Validators", ({ heads, node }) => [`${heads.peers} of ${node.validators}`, "connected", isBecause("no_validators", "no_guarantors", "few_guarantors") ? "bad" : null]],
   ["Executed twice", ({ totals }) => [count(totals.executedTwice), "transactions; must be 0", totals.executedTwice ? "bad" : "good"]],
   ["Windows missed", ({ totals }) => [count(totals.windowsMissed), "this node was too late for", totals.windowsMissed ? "bad" : "good"]],
-  ["Time-outs", ({ totals }) => [count(totals.timeouts), "guarantees that came too late"]],
+  ["Guarantee timeouts", ({ totals, node }) => [count(totals.timeouts), `no guarantee arrived within ${duration(node.guaranteeTimeoutMs)}`]],
   ["Packages", ({ totals }) => [count(totals.packages), `built, ${count(totals.sends)} times sent`]],
   ["Second guarantees", ({ totals }) => [count(totals.duplicateGuarantees), "harmless; applied once"]],
   ["Releases", ({ totals }) => [count(totals.releases), "blocks back to the pool"]],
@@ -32,7 +32,7 @@ function bestSlot({ heads, node }) {
   // A chain's first slot lies years back.
   const behind = !heads.bestSlot ? null : Math.max(0, slot - heads.bestSlot);
   const words = behind === null ? "no block yet" : behind < 2 ? "blocks arrive" : `no block for ${count(behind)} slots, ${duration(behind * node.slotMs)}`;
-  return [count(heads.bestSlot), words, behind === null || behind > 3 ? "bad" : null];
+  return [count(heads.bestSlot), words, isBecause("jam_silent", "catching_up") ? "bad" : null];
 }
 
 const boxes = FIGURES.map(([name]) => {

@@ -8,7 +8,7 @@ export const lines = [];
 const watchers = [];
 const linkWatchers = [];
 let build = null;
-let state = "waiting";
+let linked = "waiting";
 let refused = null;
 let offsets = [];
 
@@ -21,7 +21,9 @@ export function watchLink(act) {
   linkWatchers.push(act);
 }
 
-export const isLive = () => state === "live";
+export const state = () => linked;
+
+export const isLive = () => linked === "live";
 
 // Why the node does not serve the stream, if it said so.
 export const refusal = () => refused;
@@ -30,6 +32,9 @@ export const refusal = () => refused;
 export function now() {
   return Date.now() + (offsets.length ? Math.max(...offsets) : 0);
 }
+
+// Whether one of these is a reason why the node is not healthy.
+export const isBecause = (...codes) => parts.get("health").reasons.some(({ code }) => codes.includes(code));
 
 export function bundles() {
   const found = [];
@@ -57,9 +62,9 @@ function take(message) {
 }
 
 function link(now, why = null) {
-  if (now === state && why === refused) return;
-  [state, refused] = [now, why];
-  for (const act of linkWatchers) act(state);
+  if (now === linked && why === refused) return;
+  [linked, refused] = [now, why];
+  for (const act of linkWatchers) act();
 }
 
 export function start() {

@@ -1,13 +1,13 @@
 // The page: what the node says comes in by one stream; each part of the page draws what it is about.
 
 import * as accounts from "./accounts.js";
-import * as alarm from "./alarm.js";
 import * as clock from "./clock.js";
 import * as cores from "./cores.js";
 import * as detail from "./detail.js";
 import { $, attribute, text } from "./dom.js";
 import * as faults from "./faults.js";
 import * as figures from "./figures.js";
+import * as health from "./health.js";
 import * as lanes from "./lanes.js";
 import * as live from "./live.js";
 import * as log from "./log.js";
@@ -24,8 +24,8 @@ function draw(changed, message) {
     clock.drawWindow(node);
     text($("facts"), `chain ${node.chainId} · service ${node.service} · ${node.validators} validators, ${node.cores} cores · ${node.version}${node.dev ? " · development" : ""}${node.dryRun ? " · dry run" : ""}`);
   }
-  if (has(changed, "heads", "totals", "node")) figures.draw();
-  if (has(changed, "heads")) alarm.draw();
+  if (has(changed, "heads", "totals", "node", "health")) figures.draw();
+  if (has(changed, "health")) health.draw();
   if (moved || has(changed, "node")) {
     lanes.draw();
     lanes.drawSlow();
@@ -43,9 +43,8 @@ function draw(changed, message) {
   if (moved || has(changed, "heads", "pool")) detail.refresh();
 }
 
-const LINKS = { live: "live", lost: "reconnecting", refused: "refused", waiting: "connecting" };
-
 theme.start();
+health.start();
 figures.start();
 // A released block's number belongs to the block that was built in its place.
 lanes.start(({ state, number, hash }) => detail.show({ kind: "bundle", id: state === "Released" ? hash : String(number) }));
@@ -56,10 +55,6 @@ log.start();
 clock.start();
 detail.start();
 live.watch(draw);
-live.watchLink((state) => {
-  attribute($("link"), "data-state", state);
-  text($("link"), LINKS[state]);
-  alarm.draw();
-});
+live.watchLink(health.draw);
 live.start();
 accounts.start();

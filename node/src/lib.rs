@@ -11,6 +11,7 @@
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
 //! * [`data`] is the data directory and its copies, [`rebuild`] makes a bundle again from it.
 //! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
+//! * [`health`] judges whether the node does its work, once for all who show it.
 //! * [`sender`] and [`rest`] are managed accounts: over this node's pool, on JSON-RPC, and as REST.
 //! * [`cli`] is the binary `pectin`.
 
@@ -19,6 +20,7 @@ pub mod banner;
 pub mod cli;
 pub mod data;
 pub mod driver;
+pub mod health;
 pub mod logging;
 pub mod observe;
 pub mod rebuild;

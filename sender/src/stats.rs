@@ -179,6 +179,14 @@ impl Stats {
         }
     }
 
+    /// How many accounts cannot see their chain or cannot sign, and of how many the next transaction has been waiting
+    /// for long.
+    pub(crate) fn troubled(&self) -> (usize, usize) {
+        let accounts = self.accounts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let count = |is: fn(&Gauges) -> bool| accounts.values().filter(|gauges| is(gauges)).count();
+        (count(|gauges| gauges.degraded), count(|gauges| gauges.stuck))
+    }
+
     /// How an account stands; none if this process does not run it any more.
     pub(crate) fn set(&self, account: AccountId, gauges: Option<Gauges>) {
         let mut accounts = self.accounts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

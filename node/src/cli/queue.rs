@@ -73,11 +73,9 @@ fn words(value: &Value, finished: bool) -> String {
         pool["queued"],
         pool["bundled"],
     );
-    if status["paused"] == true {
-        out.push_str("paused     the operator has stopped sealing; builder_resume goes on\n");
-    }
-    if let Some(why) = status["halted"].as_str() {
-        out.push_str(&format!("halted     {why}\n"));
+    for reason in status["health"]["reasons"].as_array().into_iter().flatten() {
+        let word = |name: &str| reason[name].as_str().unwrap_or_default().to_owned();
+        out.push_str(&format!("{:<10} {} {}\n", word("level"), word("text"), word("action")));
     }
     let of = |name: &str| queue[name].as_array().cloned().unwrap_or_default();
     let mut bundles = of("bundles");

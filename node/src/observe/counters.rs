@@ -116,6 +116,11 @@ impl Counters {
         self.queue.get("window_missed")
     }
 
+    /// How often one of [`ALARMS`] was raised.
+    pub(crate) fn alarm(&self, name: &str) -> u64 {
+        self.alarms.get(name)
+    }
+
     pub(super) fn note(&self, at: Time, event: &Event, index: &PoolIndex) {
         if let Some((_, reason)) = event.ended() {
             self.ended.count(end(&reason));

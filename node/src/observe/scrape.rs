@@ -1,7 +1,10 @@
 //! Everything that is measured, at one moment.
 
 use super::{Observer, process::Process, table::OUTCOMES, text::Text};
-use crate::observe::counters::STAGES;
+use crate::{
+    health::{Code, Health},
+    observe::counters::STAGES,
+};
 use ::sender::stats::{BUCKETS_MS, Gauges, Times};
 use rpc::{Buckets, Snapshot};
 use types::Time;
@@ -21,10 +24,8 @@ pub struct Scraped<'a> {
     pub store: store::Stats,
     /// Limits, to compare with.
     pub limits: Limits,
-    /// Whether the node is ready,
-    pub ready: bool,
-    /// and whether the store takes what is written.
-    pub writable: bool,
+    /// How healthy the node is.
+    pub health: &'a Health,
     /// Pages that are open.
     pub viewers: usize,
     /// When the process started.
@@ -70,8 +71,9 @@ fn node(text: &mut Text, scraped: &Scraped<'_>) {
     text.one("process_cpu_seconds_total", process.cpu.as_secs_f64());
     text.one("process_resident_memory_bytes", process.resident_bytes);
     text.one("process_open_fds", process.open_fds);
-    text.one("pectin_ready", u8::from(scraped.ready));
-    text.one("pectin_paused", u8::from(scraped.snapshot.health.paused));
+    text.one("pectin_ready", u8::from(scraped.health.is_ready()));
+    let reasons = Code::ALL.iter().map(|code| (code.name(), u8::from(scraped.health.has(*code))));
+    text.each("pectin_health_reason", "reason", reasons);
     text.one("pectin_page_viewers", scraped.viewers);
 }
 
@@ -148,7 +150,6 @@ fn store(text: &mut Text, scraped: &Scraped<'_>) {
     text.histograms("pectin_store_commit_seconds", [(None, seconds)]);
     text.one("pectin_store_syncs_total", scraped.store.syncs);
     text.one("pectin_store_bytes", scraped.store.bytes);
-    text.one("pectin_store_writable", u8::from(scraped.writable));
 }
 
 fn rpc(text: &mut Text, scraped: &Scraped<'_>) {

@@ -59,8 +59,8 @@ metrics! {
         Counter "process_cpu_seconds_total" "seconds" [] "CPU time of the process."
         Gauge "process_resident_memory_bytes" "bytes" [] "Memory that the process keeps resident."
         Gauge "process_open_fds" "1" [] "Open file descriptors."
-        Gauge "pectin_ready" "1" [] "1 if /readyz says so, else 0."
-        Gauge "pectin_paused" "1" [] "1 if the operator paused building, else 0."
+        Gauge "pectin_ready" "1" [] "1 if /readyz answers 200, else 0."
+        Gauge "pectin_health_reason" "1" ["reason"] "1 while this is a reason why the node is not healthy, else 0; docs/operating.md explains each."
         Gauge "pectin_page_viewers" "1" [] "Operator's pages that are open."
     }
     "Chain" {
@@ -107,7 +107,6 @@ metrics! {
         Histogram "pectin_store_commit_seconds" "seconds" [] "How long a durable step took."
         Counter "pectin_store_syncs_total" "1" [] "Times that the disk was waited for."
         Gauge "pectin_store_bytes" "bytes" [] "The length of the file; 0 if nothing is kept."
-        Gauge "pectin_store_writable" "1" [] "1 if the last step could be written, else 0."
     }
     "RPC" {
         Gauge "pectin_rpc_connections" "1" [] "Open connections, the pages' included."

@@ -10,11 +10,13 @@ mod writer;
 
 pub use archive::StoreArchive;
 pub use methods::{DevMethods, Faucet};
+pub(crate) use methods::{Guarantors, reach};
 pub use rpc::Config as RpcConfig;
 pub(crate) use writer::WriterHealth;
 
 use crate::{
     driver::{Broken, Driver, Output, StartError, Started},
+    health::Monitor,
     observe::Observer,
     rest::Rest,
     sender::{self, Pool, Push, SenderConfig, SenderError},
@@ -199,7 +201,7 @@ impl Node {
         let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
-        let guarantors = methods::Guarantors::default();
+        let guarantors = Guarantors::default();
         let unanswered = Unanswered::default();
 
         // The driver never leaves its thread; the first picture is made before anybody can look.
@@ -308,6 +310,20 @@ impl Node {
             shown = Some(web::Managed::new(sender.clone(), open, config.rpc.clone()));
             running = Some(sender);
         }
+        let monitor = Arc::new(Monitor {
+            feed: feed.clone(),
+            observer: observer.clone(),
+            store: store.clone(),
+            writer: health,
+            clock: clock.clone(),
+            endpoint: endpoint.clone(),
+            guarantors: Arc::clone(&guarantors),
+            sender: running.clone(),
+            slots,
+            validators: usize::from(params.validators),
+            queue: started.queue.clone(),
+            dry_run: started.settings.dry_run,
+        });
         let methods = Methods {
             store: store.clone(),
             bundler: started.bundler.clone(),
@@ -316,6 +332,7 @@ impl Node {
             driver: gateway.clone(),
             endpoint: endpoint.clone(),
             guarantors,
+            monitor: Arc::clone(&monitor),
             spec: config.spec.clone(),
             dev,
             sender: running.clone(),
@@ -330,7 +347,7 @@ impl Node {
             api: api.clone(),
             observer,
             store,
-            writer: health,
+            monitor,
             clock,
             facts: facts(&config),
             limits: page_limits(started),

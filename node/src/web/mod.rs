@@ -8,7 +8,7 @@
 //! | `/page/accounts` | managed accounts; with the operator's token, except in development |
 //! | `/page/live` | server-sent events: a whole picture first, then what changed |
 //! | `/metrics` | Prometheus |
-//! | `/healthz`, `/readyz` | is it up; does it do its work, or why not (503) |
+//! | `/healthz`, `/readyz` | is it up; does it do its work (503 if not), with reasons as [`health`](crate::health) has them |
 //! | `/dev/faults` | in development only: faults on demand |
 //!
 //! The Host of a request was checked before it comes here, and connections are limited, as for JSON-RPC. Everything but
@@ -17,13 +17,12 @@
 mod accounts;
 mod assets;
 mod faults;
-mod health;
 mod live;
 mod picture;
 
 use crate::{
+    health::Monitor,
     observe::{self, Limits, Observer, Scraped},
-    runtime::WriterHealth,
 };
 pub(crate) use accounts::Managed;
 use bytes::Bytes;
@@ -50,7 +49,7 @@ pub(crate) struct Sources {
     pub(crate) api: Arc<Api>,
     pub(crate) observer: Arc<Observer>,
     pub(crate) store: Store,
-    pub(crate) writer: WriterHealth,
+    pub(crate) monitor: Arc<Monitor>,
     pub(crate) clock: SystemClock,
     /// What never changes while the node runs, for the page.
     pub(crate) facts: Value,
@@ -118,22 +117,16 @@ impl Web {
                 json_answer(StatusCode::OK, &json!({ "status": "up", "version": crate::cli::VERSION }))
             }
             "/readyz" => {
-                let reasons = self.not_ready();
-                let status =
-                    if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-                json_answer(status, &json!({ "ready": reasons.is_empty(), "reasons": reasons }))
+                let health = self.sources.monitor.health();
+                let status = if health.is_ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+                json_answer(status, &health.to_json())
             }
             _ => assets::answer(path, request.headers()),
         }
     }
 
-    fn not_ready(&self) -> Vec<String> {
-        let Sources { feed, observer, writer, clock, .. } = &self.sources;
-        health::not_ready(&feed.snapshot(), observer.missed_at(), writer.trouble(), clock.now())
-    }
-
     fn metrics(&self) -> Response<Body> {
-        let Sources { feed, api, observer, store, writer, clock, limits, managed, .. } = &self.sources;
+        let Sources { feed, api, observer, store, monitor, clock, limits, managed, .. } = &self.sources;
         let sender = managed.as_ref().map(|managed| managed.sender.stats()).unwrap_or_default();
         let text = observe::scrape(&Scraped {
             observer,
@@ -142,8 +135,7 @@ impl Web {
             store: store.stats(),
             sender: &sender,
             limits: *limits,
-            ready: self.not_ready().is_empty(),
-            writable: writer.trouble().is_none(),
+            health: &monitor.health(),
             viewers: self.live.viewers(),
             started: self.started,
             now: clock.now(),

@@ -15,7 +15,7 @@ const RELEASED: usize = 8;
 /// So many blocks are shown with their sizes.
 const SIZES: usize = 40;
 
-/// All parts: `node`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `accounts`, `faults`, and one for each
+/// All parts: `node`, `health`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `accounts`, `faults`, and one for each
 /// bundle.
 pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
     let snapshot = sources.feed.snapshot();
@@ -25,7 +25,8 @@ pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value
     let mut node = sources.facts.clone();
     node["build"] = json!(*assets::BUILD);
     put("node", node);
-    put("heads", heads(&snapshot, sources.writer.trouble().as_deref(), viewers));
+    put("health", sources.monitor.health().to_json());
+    put("heads", heads(&snapshot, viewers));
     put("pool", pool(&snapshot));
     let refused = sources.api.stats().refused().into_iter().filter(|(_, count)| *count > 0);
     put("refused", json!(refused.collect::<BTreeMap<_, _>>()));
@@ -58,7 +59,7 @@ fn id(block: BlockId) -> Value {
     json!({ "number": block.number, "hash": block.hash })
 }
 
-fn heads(snapshot: &Snapshot, trouble: Option<&str>, viewers: usize) -> Value {
+fn heads(snapshot: &Snapshot, viewers: usize) -> Value {
     let health = &snapshot.health;
     let open = snapshot.pending.as_ref();
     json!({
@@ -69,10 +70,6 @@ fn heads(snapshot: &Snapshot, trouble: Option<&str>, viewers: usize) -> Value {
         "finalSlot": health.final_slot,
         "lagBlocks": snapshot.insight.outlook.as_ref().map(|outlook| outlook.finality_lag()),
         "peers": health.peers,
-        "paused": health.paused,
-        "halted": health.halted,
-        "syncing": health.syncing,
-        "trouble": trouble,
         "unfinished": snapshot.queue.bundles.len(),
         "openTransactions": open.map_or(0, |open| open.transactions.len()),
         "viewers": viewers,

@@ -87,6 +87,7 @@ fn status(api: &Api, params: &Params) -> Result<Json, Error> {
         "safe": id(snapshot.tags.safe),
         "finalized": id(snapshot.tags.finalized),
         "openTransactions": snapshot.pending.as_ref().map_or(0, |pending| pending.transactions.len()),
+        "health": api.extensions.iter().find_map(|extension| extension.health()),
         "paused": health.paused,
         "halted": health.halted,
         "foreignHead": queue.halted.map(id),

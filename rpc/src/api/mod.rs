@@ -99,6 +99,11 @@ pub trait Extension: Send + Sync + 'static {
         None
     }
 
+    /// Whether the node does its work, as `builder_status` shows it; `None` if this extension does not judge it.
+    fn health(&self) -> Option<serde_json::Value> {
+        None
+    }
+
     /// Another hash under which a transaction that is not known by this one may be found: a sender that makes its
     /// transactions dearer changes their hashes, and answers for all of them.
     fn other_hash(&self, _hash: B256) -> BoxFuture<'_, Option<B256>> {

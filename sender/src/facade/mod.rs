@@ -136,6 +136,12 @@ impl Sender {
         self.shared.stats.snapshot()
     }
 
+    /// How many accounts cannot see their chain or cannot sign, and of how many the next transaction has been waiting
+    /// for long.
+    pub fn troubled(&self) -> (usize, usize) {
+        self.shared.stats.troubled()
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }

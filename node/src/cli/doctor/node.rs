@@ -1,14 +1,14 @@
 //! The node that runs, and the files that it starts from.
 
 use super::{Finding, Verdict};
-use crate::cli::{client::Client, file::Network, setup};
+use crate::{
+    cli::{client::Client, file::Network, setup},
+    health::SILENT_SLOTS_MAX,
+};
 use jam::ChainSpec;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 use types::Time;
-
-/// Slots without a block after which something is wrong.
-const SLOTS_BEHIND_MAX: u32 = 5;
 
 /// Asks the running node, if there is one.
 pub(super) fn look(node: Option<&mut Client>, slot_ms: u64) -> Vec<Finding> {
@@ -20,7 +20,8 @@ pub(super) fn look(node: Option<&mut Client>, slot_ms: u64) -> Vec<Finding> {
     match answers {
         Ok(Ok(answers)) => match answers.as_slice() {
             [status, peers] => {
-                let mut findings = vec![work(status), slots(status, slot_ms)];
+                let mut findings = health(status);
+                findings.push(slots(status, slot_ms));
                 findings.extend(cores(peers));
                 findings
             }
@@ -31,19 +32,27 @@ pub(super) fn look(node: Option<&mut Client>, slot_ms: u64) -> Vec<Finding> {
     }
 }
 
-fn work(status: &Value) -> Finding {
+/// What the node itself says of its health: the same as `/readyz` and the page.
+fn health(status: &Value) -> Vec<Finding> {
+    let what = "node";
     let version = status["version"].as_str().unwrap_or("of an unknown version");
-    if let Some(why) = status["halted"].as_str() {
-        return Finding::new("node", Verdict::Problem, format!("{version} has stopped building: {why}"));
+    let Some(reasons) = status["health"]["reasons"].as_array() else {
+        return vec![Finding::new(
+            what,
+            Verdict::Unknown,
+            format!("{version} does not say how healthy it is"),
+        )];
+    };
+    if reasons.is_empty() {
+        return vec![Finding::new(what, Verdict::Good, format!("{version} builds and submits"))];
     }
-    if status["paused"] == true {
-        return Finding::new(
-            "node",
-            Verdict::Warning,
-            format!("{version} is paused; builder_resume goes on"),
-        );
-    }
-    Finding::new("node", Verdict::Good, format!("{version} builds"))
+    let verdict = |reason: &Value| match reason["level"].as_str() {
+        Some("degraded") => Verdict::Warning,
+        _ => Verdict::Problem,
+    };
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |reason: &Value| format!("{} {}", word(&reason["text"]), word(&reason["action"]));
+    reasons.iter().map(|reason| Finding::new(what, verdict(reason), text(reason))).collect()
 }
 
 /// The newest block of JAM against this machine's clock: the other side of the same question as a time server.
@@ -61,7 +70,7 @@ fn slots(status: &Value, slot_ms: u64) -> Finding {
             );
             Finding::new(what, Verdict::Problem, text)
         }
-        (Some(behind), _) if behind <= SLOTS_BEHIND_MAX => {
+        (Some(behind), _) if behind <= SILENT_SLOTS_MAX => {
             Finding::new(what, Verdict::Good, format!("the newest is of slot {best}, {behind} ago"))
         }
         (Some(behind), _) => {
@@ -73,7 +82,8 @@ fn slots(status: &Value, slot_ms: u64) -> Finding {
     }
 }
 
-/// Whether the guarantors of every core can be reached.
+/// Whether the guarantors of every core can be reached. With none of some cores the node works, with none of all it does
+/// not: the same line as the node's own health draws.
 fn cores(peers: &Value) -> Vec<Finding> {
     let what = "peers";
     let cores = peers["cores"].as_array().cloned().unwrap_or_default();
@@ -84,7 +94,8 @@ fn cores(peers: &Value) -> Vec<Finding> {
     }
     if unreached > 0 {
         let text = format!("no guarantor of {unreached} of {} cores is connected", cores.len());
-        return vec![Finding::new(what, Verdict::Problem, text)];
+        let verdict = if unreached == cores.len() { Verdict::Problem } else { Verdict::Warning };
+        return vec![Finding::new(what, verdict, text)];
     }
     let of = |core: &Value| {
         format!("core {}: {} of {}", core["core"], count(core, "connected"), count(core, "guarantors"))
@@ -140,15 +151,27 @@ mod tests {
         };
         assert_eq!(of([3, 2]), Verdict::Good);
         assert_eq!(of([3, 1]), Verdict::Warning);
-        assert_eq!(of([3, 0]), Verdict::Problem);
+        assert_eq!(of([3, 0]), Verdict::Warning);
+        assert_eq!(of([0, 0]), Verdict::Problem);
         assert_eq!(cores(&json!({ "cores": [] }))[0].verdict, Verdict::Unknown);
     }
 
     #[test]
-    fn a_node_that_stopped_or_sees_no_blocks_has_a_problem() {
-        assert_eq!(work(&json!({ "halted": "why" })).verdict, Verdict::Problem);
-        assert_eq!(work(&json!({ "paused": true })).verdict, Verdict::Warning);
-        assert_eq!(work(&json!({ "version": "x" })).verdict, Verdict::Good);
+    fn what_the_node_says_of_its_health_is_found_with_what_to_do() {
+        let reason = |level: &str| json!({ "level": level, "text": "It is so.", "action": "Do this." });
+        let found = |reasons: &[Value]| {
+            let status = json!({ "version": "x", "health": { "reasons": reasons } });
+            health(&status).into_iter().map(|finding| (finding.verdict, finding.text)).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[]), [(Verdict::Good, "x builds and submits".to_owned())]);
+        let text = "It is so. Do this.".to_owned();
+        let all = [(Verdict::Problem, text.clone()), (Verdict::Warning, text)];
+        assert_eq!(found(&[reason("unready"), reason("degraded")]), all);
+        assert_eq!(health(&json!({ "version": "x" }))[0].verdict, Verdict::Unknown);
+    }
+
+    #[test]
+    fn a_node_that_sees_no_blocks_has_a_problem() {
         assert_eq!(slots(&json!({ "bestSlot": null }), 6000).verdict, Verdict::Problem);
         assert_eq!(slots(&json!({ "bestSlot": 1 }), 6000).verdict, Verdict::Problem);
         assert_eq!(slots(&json!({ "bestSlot": u32::MAX }), 6000).verdict, Verdict::Problem);

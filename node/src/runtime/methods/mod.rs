@@ -12,7 +12,9 @@ mod dev;
 mod tools;
 
 pub use dev::Faucet;
+pub(crate) use tools::reach;
 
+use crate::health::Monitor;
 use bundler::Bundler;
 use futures_util::{FutureExt, future::BoxFuture};
 use jam::Ed25519Key;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 use store::Store;
 
 /// Who guarantees on each core, as the driver last saw it.
-pub(super) type Guarantors = Arc<Mutex<Vec<Vec<Ed25519Key>>>>;
+pub(crate) type Guarantors = Arc<Mutex<Vec<Vec<Ed25519Key>>>>;
 
 /// The methods of a development network.
 #[derive(Debug)]
@@ -42,6 +44,7 @@ pub(super) struct Methods {
     pub(super) driver: Arc<dyn Driver>,
     pub(super) endpoint: Endpoint,
     pub(super) guarantors: Guarantors,
+    pub(super) monitor: Arc<Monitor>,
     /// The chain specification, which belongs to a backup.
     pub(super) spec: String,
     pub(super) dev: Option<DevMethods>,
@@ -77,6 +80,10 @@ impl rpc::Extension for Methods {
             "dev_faucet" => dev?.faucet.as_ref().map(|faucet| self.pay(faucet, params).boxed()),
             _ => None,
         }
+    }
+
+    fn health(&self) -> Option<serde_json::Value> {
+        Some(self.monitor.health().to_json())
     }
 }
 

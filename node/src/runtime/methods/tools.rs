@@ -1,12 +1,14 @@
 //! What an operator's tools ask a running node for.
 
-use super::{Methods, reply};
+use super::{Guarantors, Methods, reply};
 use crate::{
     data::Copy,
     rebuild::{NoBundle, Rebuilt, rebuild},
 };
 use ::sender::Copied;
 use alloy_primitives::hex;
+use jam::Ed25519Key;
+use network::Endpoint;
 use rpc::{Error, Json, Params};
 use serde_json::json;
 use std::{
@@ -22,14 +24,32 @@ pub(in crate::runtime) type Kept = Mutex<Option<Arc<Rebuilt>>>;
 /// Bytes of a file in one answer.
 const PART_BYTES: usize = 2 << 20;
 
+/// The guarantors of a core.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reach {
+    /// How many there are; none while they are not known.
+    pub(crate) guarantors: usize,
+    /// How many of them are connected.
+    pub(crate) connected: usize,
+}
+
+/// Which guarantors of each core can be reached. Empty until the node has followed a block.
+pub(crate) fn reach(guarantors: &Guarantors, endpoint: &Endpoint) -> Vec<Reach> {
+    let is_connected = |key: &&Ed25519Key| endpoint.connection(key).is_some();
+    let of = |core: &Vec<Ed25519Key>| Reach {
+        guarantors: core.len(),
+        connected: core.iter().filter(is_connected).count(),
+    };
+    guarantors.lock().iter().map(of).collect()
+}
+
 impl Methods {
     /// How many guarantors of each core are connected. Empty until the node has followed a block.
     pub(super) fn peers(&self, params: &Params) -> Result<Json, Error> {
         params.at_most(0)?;
-        let cores = self.guarantors.lock().clone();
-        let cores = cores.iter().enumerate().map(|(core, guarantors)| {
-            let connected = guarantors.iter().filter(|key| self.endpoint.connection(key).is_some()).count();
-            json!({ "core": core, "guarantors": guarantors.len(), "connected": connected })
+        let cores = reach(&self.guarantors, &self.endpoint);
+        let cores = cores.iter().enumerate().map(|(core, Reach { guarantors, connected })| {
+            json!({ "core": core, "guarantors": guarantors, "connected": connected })
         });
         reply(&json!({ "connected": self.endpoint.connections().len(), "cores": cores.collect::<Vec<_>>() }))
     }

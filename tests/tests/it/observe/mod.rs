@@ -1,6 +1,7 @@
 //! What those who watch a node see: metrics, health, the log, and the rules for asking.
 
 mod expressions;
+mod health;
 mod logs;
 mod served;
 

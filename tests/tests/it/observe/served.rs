@@ -1,8 +1,12 @@
 //! `/metrics`, `/healthz`, `/readyz` and the page, as the real node serves them.
 
-use super::{dev, get, send, text};
+use super::{
+    dev, get,
+    health::{fault, ready, until_because},
+    send, text,
+};
 use node::observe::METRICS;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader, Write},
@@ -37,7 +41,7 @@ pub(super) fn labelled(scrape: &str) -> Vec<(String, String, String)> {
     found
 }
 
-fn value(scrape: &str, series: &str) -> f64 {
+pub(super) fn value(scrape: &str, series: &str) -> f64 {
     let line = scrape.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("there is no {series}")).parse().unwrap()
 }
@@ -90,24 +94,11 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
 #[test]
 fn a_node_that_gets_no_blocks_is_up_but_not_ready() {
     let (_pectin, url) = dev(&[]);
-    let ready = |url: &str| {
-        let answer = get(url, "/readyz");
-        (answer.status, serde_json::from_slice::<Value>(&answer.body).unwrap())
-    };
     while ready(&url).0 != 200 {}
-    assert_eq!(ready(&url), (200, json!({ "ready": true, "reasons": [] })));
-    let body = json!({ "fault": "skip", "slots": 20 }).to_string();
-    let mut client = Client::connect(&url).unwrap();
-    let answer = client.request("POST", "/dev/faults", &[("x-pectin-page", "1")], body.as_bytes()).unwrap();
-    assert_eq!(answer.status, 200);
-    let (status, why) = loop {
-        let (status, why) = ready(&url);
-        if status != 200 {
-            break (status, why);
-        }
-    };
-    assert_eq!((status, &why["ready"]), (503, &json!(false)));
-    assert!(why["reasons"][0].as_str().unwrap().starts_with("no block of JAM has come for"), "{why}");
+    fault(&url, &json!({ "fault": "skip", "slots": 20 }));
+    let (status, reason) = until_because(&url, "jam_silent");
+    assert_eq!((status, &reason["level"]), (503, &json!("unready")));
+    assert!(reason["text"].as_str().unwrap().starts_with("No block of JAM has arrived for"), "{reason}");
     assert_eq!(get(&url, "/healthz").status, 200);
     assert_eq!(value(&text(&get(&url, "/metrics")), "pectin_ready"), 0.0);
     while ready(&url).0 != 200 {}
