@@ -85,6 +85,12 @@ function label(bundle, shown, node) {
   return `Bundle B-${bundle.number}, ${bundle.transactions} transactions, ${howText(bundle, node)}${life}${slow}`;
 }
 
+// Bundles that are requeued return to their lane whether there is room or not; the limit is for new ones.
+function countText(many, limit) {
+  if (!limit) return many;
+  return many > limit ? `${many} (limit for new: ${limit})` : `${many} of ${limit}`;
+}
+
 // Next to go first; of the final ones the newest.
 function order(state, list) {
   const up = state === "Finalized" ? -1 : 1;
@@ -101,7 +107,8 @@ export function draw() {
     const lane = lanes.get(state);
     const here = order(state, all.filter((bundle) => bundle.state === state));
     const limit = { Queued: node.depthMax, Submitted: node.inflightMax }[state];
-    text(lane.many, state === "Finalized" ? "newest" : limit ? `${here.length} of ${limit}` : here.length);
+    text(lane.many, state === "Finalized" ? "newest" : countText(here.length, limit));
+    attribute(lane.many, "title", here.length > limit ? `${here.length} are here; ${limit} is the limit for new ones. Those that come back are not turned away.` : null);
     lane.empty.hidden = here.length > 0;
     let place = lane.empty;
     for (const bundle of here) {
@@ -133,11 +140,17 @@ function age() {
   }
 }
 
-// Abandoned and released bundles stand below the lanes.
+// Abandoned and released bundles stand below the lanes. Of the abandoned ones the lowest is why all the others are; it comes
+// first, and those that have no room are counted.
+const GIVEN_UP_MAX = 8;
+
 function drawGivenUp(all) {
-  const gone = all.filter((bundle) => ["Abandoned", "Released"].includes(bundle.state));
-  const newest = gone.sort((a, b) => b.enqueuedAt - a.enqueuedAt).slice(0, 8);
-  const key = newest.map((bundle) => `${bundle.key}${bundle.state}`).join();
+  const abandoned = all.filter(({ state }) => state === "Abandoned").sort((a, b) => a.number - b.number);
+  const released = all.filter(({ state }) => state === "Released").sort((a, b) => b.enqueuedAt - a.enqueuedAt);
+  const shown = abandoned.slice(0, GIVEN_UP_MAX);
+  const more = abandoned.length - shown.length;
+  const last = released.slice(0, GIVEN_UP_MAX - shown.length);
+  const key = [...shown, ...last].map((bundle) => `${bundle.key}${bundle.state}`).join() + more;
   const box = $("given-up");
   if (box.dataset.key === key) return;
   box.dataset.key = key;
@@ -146,8 +159,11 @@ function drawGivenUp(all) {
     made.addEventListener("click", () => open(bundle));
     return made;
   };
-  const words = newest.length ? "Given up:" : "No bundle was given up.";
-  box.replaceChildren(el("span", {}, words), ...newest.map(button));
+  const [culprit, ...others] = shown.map(button);
+  const stand = others.length ? el("span", {}, `and ${abandoned.length - 1} that stand on it:`) : null;
+  const rest = more ? el("span", { id: "given-up-more" }, `and ${more} more`) : null;
+  const words = shown.length + last.length ? "Given up:" : "No bundle was given up.";
+  box.replaceChildren(...[el("span", {}, words), culprit, stand, ...others, rest, ...last.map(button)].filter(Boolean));
 }
 
 // The sentences for slow bundles.

@@ -174,6 +174,35 @@ export class Screen {
     );
   }
 
+  // Words in panels that nobody can read: they reach beyond what they stand in, and cannot be scrolled to.
+  cut() {
+    return this.page.evaluate(() => {
+      const found = [];
+      const words = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+      for (let node = words.nextNode(); node; node = words.nextNode()) {
+        const parent = node.parentElement;
+        if (!node.textContent.trim() || !parent.checkVisibility() || parent.closest(".hidden, .core-cells")) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        const { left, right, bottom } = range.getBoundingClientRect();
+        for (let box = parent; box; box = box.parentElement) {
+          const style = getComputedStyle(box);
+          if (style.textOverflow === "ellipsis" || ["auto", "scroll"].includes(style.overflowX)) break;
+          // A panel's padding is no place for words.
+          const { left: from, right: to, bottom: end } = box.getBoundingClientRect();
+          const [before, after] = box.matches(".panel") ? [parseFloat(style.paddingLeft), parseFloat(style.paddingRight)] : [0, 0];
+          const clips = box.matches(".panel") || style.overflowX === "hidden";
+          if (clips && (left < from + before - 1 || right > to - after + 1 || bottom > end + 1 && style.overflowY === "hidden")) {
+            found.push(`"${node.textContent.trim()}" in ${box.className || box.id}`);
+            break;
+          }
+          if (["auto", "scroll"].includes(style.overflowY)) break;
+        }
+      }
+      return found;
+    });
+  }
+
   // What an accessibility checker calls serious.
   async accessible(where) {
     // The checker comes by the debugger's way in; the page's own policy would not let it.

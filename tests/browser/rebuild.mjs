@@ -50,7 +50,7 @@ run(async () => {
   const final = page.locator("#detail .way li", { hasText: "Final" });
   equal(await final.textContent(), "Final: not yet", "a step that is not done");
   await page.keyboard.press("Escape");
-  check(Number(await screen.figure("Time-outs")) >= 1, "time-outs are counted");
+  check(Number(await screen.figure("Guarantee timeouts")) >= 1, "timeouts are counted");
   await screen.heal();
   await screen.reaches("B-1", "Finalized");
   const lanes = await screen.lanes("B-1");

@@ -16,10 +16,11 @@ use tests::{
 };
 
 /// Our files for it, by name.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     ("package.json", include_str!("../../../browser/package.json")),
     ("page.mjs", include_str!("../../../browser/page.mjs")),
     ("accounts.mjs", include_str!("../../../browser/accounts.mjs")),
+    ("health.mjs", include_str!("../../../browser/health.mjs")),
     ("lanes.mjs", include_str!("../../../browser/lanes.mjs")),
     ("rebuild.mjs", include_str!("../../../browser/rebuild.mjs")),
     ("release.mjs", include_str!("../../../browser/release.mjs")),
@@ -197,6 +198,11 @@ fn a_timeout_and_a_rebuild_are_explained() {
 #[test]
 fn a_release_is_shown_and_nothing_is_lost() {
     scenario("release", &["--genesis", GENESIS, "--slot-ms", "1000", "--retries-max", "1"], None);
+}
+
+#[test]
+fn the_page_says_how_healthy_the_node_is_and_can_be_read_at_any_width() {
+    scenario("health", &["--genesis", GENESIS, "--slot-ms", "1000", "--retries-max", "50"], None);
 }
 
 #[test]
