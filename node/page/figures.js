@@ -31,7 +31,7 @@ function bestSlot({ heads, node }) {
   const slot = Math.floor((now() - node.epochMs) / node.slotMs);
   // A chain's first slot lies years back.
   const behind = !heads.bestSlot ? null : Math.max(0, slot - heads.bestSlot);
-  const words = behind === null ? "no block yet" : behind < 2 ? "blocks arrive" : `no block for ${count(behind)} slots, ${duration(behind * node.slotMs)}`;
+  const words = isBecause("journal_stalled") ? "when the journal was last written" : behind === null ? "no block yet" : behind < 2 ? "blocks arrive" : `no block for ${count(behind)} slots, ${duration(behind * node.slotMs)}`;
   return [count(heads.bestSlot), words, isBecause("jam_silent", "catching_up") ? "bad" : null];
 }
 

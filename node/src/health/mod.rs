@@ -168,7 +168,8 @@ impl Facts {
             // A chain's first slot lies years back.
             None | Some(0) => Some(Code::JamSilent.because("No block of JAM has arrived since the start.")),
             Some(best) if silent(best) > SILENT_SLOTS_MAX => Some(
-                Code::JamSilent.because(format!("No block of JAM has arrived for {} slots.", silent(best))),
+                Code::JamSilent
+                    .because(format!("No block of JAM has arrived for {}.", counted(silent(best).into()))),
             ),
             Some(_) => None,
         }
@@ -180,7 +181,8 @@ impl Facts {
         let slots = self.slots_since(missed);
         (slots <= u64::from(MISSED_SLOTS)).then(|| {
             Code::WindowMissed.because(format!(
-                "A submission window was missed {slots} slots ago: the driver or the journal was too slow."
+                "A submission window was missed {} ago: the driver or the journal was too slow.",
+                counted(slots)
             ))
         })
     }
@@ -196,7 +198,7 @@ impl Facts {
         let slots = self.slots_since(sealed_at);
         (slots > u64::from(STUCK_SLOTS)).then(|| {
             Code::BundleStuck
-                .because(format!("Bundle B-{number} is not final {slots} slots after it was sealed."))
+                .because(format!("Bundle B-{number} is not final {} after it was sealed.", counted(slots)))
         })
     }
 
@@ -221,13 +223,17 @@ impl Facts {
             }
             () => return None,
         };
-        Some(Code::QueueFull.because(format!("{why}; the last one was sealed {slots} slots ago.")))
+        Some(Code::QueueFull.because(format!("{why}; the last one was sealed {} ago.", counted(slots))))
     }
 
     fn slots_since(&self, time: types::Time) -> u64 {
         let slot_ms = self.clock.slot_duration().as_millis().max(1);
         u64::try_from(self.now.since(time).as_millis() / slot_ms).unwrap_or(u64::MAX)
     }
+}
+
+fn counted(slots: u64) -> String {
+    format!("{slots} slot{}", if slots == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -169,6 +169,8 @@ fn a_missed_window_is_held_against_the_node_for_ten_slots_if_it_could_have_sent(
     let (level, code, text) = only(|facts| facts.missed_at = Some(ago(10)));
     assert_eq!((level, code), (Level::Unready, Code::WindowMissed));
     assert!(text.starts_with("A submission window was missed 10 slots ago"), "{text}");
+    let (_, _, text) = only(|facts| facts.missed_at = Some(ago(1)));
+    assert!(text.starts_with("A submission window was missed 1 slot ago"), "{text}");
     assert_eq!(with(|facts| facts.missed_at = Some(ago(11))).level(), Level::Ok);
     // Without a validator there was nothing to be late for.
     let (_, code, _) = only(|facts| {

@@ -1,7 +1,7 @@
 //! What the page shows, as named parts. Each part is sent again only when it changes.
 
 use super::{Sources, accounts, assets, faults};
-use crate::observe::Line;
+use crate::{health::Code, observe::Line};
 use queue::{Bundle, State};
 use rpc::{CoreUse, Insight, Snapshot, Times};
 use serde_json::{Value, json};
@@ -12,6 +12,10 @@ use types::{BlockId, Time};
 const FINAL: usize = 24;
 /// and so many that were released.
 const RELEASED: usize = 8;
+/// Why a bundle is slow while the journal cannot be written: what else is known of it was seen before.
+const STALLED: &str = "The journal cannot be written, so nothing is sent and nothing that validators say is taken in; \
+                       that is safe, since everything up to the last write is on disk; it goes on by itself when there \
+                       is room again.";
 /// So many blocks are shown with their sizes.
 const SIZES: usize = 40;
 
@@ -25,7 +29,9 @@ pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value
     let mut node = sources.facts.clone();
     node["build"] = json!(*assets::BUILD);
     put("node", node);
-    put("health", sources.monitor.health().to_json());
+    let health = sources.monitor.health();
+    let is_stalled = health.has(Code::JournalStalled);
+    put("health", health.to_json());
     put("heads", heads(&snapshot, viewers));
     put("pool", pool(&snapshot));
     let refused = sources.api.stats().refused().into_iter().filter(|(_, count)| *count > 0);
@@ -44,7 +50,11 @@ pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value
     for bundle in queue.bundles.iter().chain(last).chain(released) {
         let times = sources.index.times(&bundle.block.hash);
         let name = format!("b{}-{}", bundle.block.number, &bundle.block.hash.to_string()[2..10]);
-        put(&name, bundle_part(&snapshot, bundle, &times, now));
+        let mut part = bundle_part(&snapshot, bundle, &times, now);
+        if is_stalled && !matches!(bundle.state, State::Finalized | State::Released) {
+            part["why"] = json!(STALLED);
+        }
+        put(&name, part);
     }
     parts
 }
