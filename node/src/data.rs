@@ -6,6 +6,7 @@
 //!   chain-spec.json    the chain that it belongs to, so that tools need nothing else
 //!   admin-token        the operator's token (0600)
 //!   keystore           encrypted keys of managed accounts (0600)
+//!   dev-keys           keys of accounts that users of `pectin dev` have made, not encrypted (0600)
 //! ```
 //!
 //! A backup is a directory with the first three. Tokens and keys are not in it.
@@ -35,6 +36,9 @@ pub const SENDER: &str = "sender.redb";
 pub const SPEC: &str = "chain-spec.json";
 /// The file with the operator's token.
 pub const TOKEN: &str = "admin-token";
+
+/// The directory with keys that a development network made.
+pub const DEV_KEYS: &str = "dev-keys";
 
 /// Why a data directory cannot be used, copied or restored.
 #[derive(Debug, thiserror::Error)]

@@ -116,7 +116,7 @@ fn list(directory: &Path) -> Result<(), Failure> {
 
 pub(super) fn failure(why: KeysError) -> Failure {
     match why {
-        KeysError::File { .. } => Failure::Data(why.to_string()),
+        KeysError::File { .. } | KeysError::NoKey { .. } => Failure::Data(why.to_string()),
         why => Failure::usage(why),
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use ::sender::{
     http::{Client, Network, Rules},
-    keys::{Cost, Keystores, LocalKeys},
+    keys::{Cost, KeyFiles, Keystores, LocalKeys},
     model::{Config, OnForeign},
     signer::Keys,
 };
@@ -29,10 +29,12 @@ pub(super) fn sender(
     let chains = chains(options.sender_chains.as_deref().unwrap_or_default())?;
     // Pages of any origin may ask a development network, so it signs for everybody only with keys that everybody knows.
     let open = is_dev && stored.is_none() && web3signer.is_none();
-    let known: Arc<dyn Keys> = Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev));
+    let made = made_in_dev(data_dir.filter(|_| is_dev))?;
+    // New keys are kept where there is a directory for them, and are gone with the process otherwise.
+    let known: Arc<dyn Keys> = Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev && made.is_none()));
     Ok(Some(SenderConfig {
         place: place(options, data_dir),
-        keys: stored.into_iter().chain([known]).collect(),
+        keys: stored.into_iter().chain([known]).chain(made).collect(),
         web3signer,
         chains,
         model: model(options),
@@ -65,6 +67,13 @@ fn keystores(options: &Options, data_dir: Option<&Path>) -> Result<Option<Arc<dy
     tracing::info!(keystores = stored, "Sender: opening keystores, about a second each");
     let opened = Keystores::open(&directory, password, Cost::default()).map_err(account::failure)?;
     Ok(Some(Arc::new(opened)))
+}
+
+/// The keys that a development network made at the word of its users. Without a directory it keeps none.
+fn made_in_dev(data_dir: Option<&Path>) -> Result<Option<Arc<dyn Keys>>, Failure> {
+    let Some(data_dir) = data_dir else { return Ok(None) };
+    let made = KeyFiles::open(&data_dir.join(data::DEV_KEYS)).map_err(account::failure)?;
+    Ok(Some(Arc::new(made)))
 }
 
 /// Webhooks go to public addresses, and where the operator allows them to.
@@ -124,6 +133,7 @@ fn chains(text: &str) -> Result<Vec<(u64, Vec<String>)>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ::sender::keys::KeyRing;
 
     #[test]
     fn a_development_network_signs_for_everybody_only_with_keys_that_everybody_knows() {
@@ -145,6 +155,26 @@ mod tests {
             ..Options::default()
         };
         assert!(!open(stored, true));
+    }
+
+    #[tokio::test]
+    async fn a_development_network_keeps_the_keys_it_makes_where_it_keeps_its_data() {
+        let directory = tempfile::tempdir().unwrap();
+        let known = B256::with_last_byte(1);
+        let keys = |data_dir: Option<&Path>, is_dev| {
+            KeyRing(sender(&Options::default(), data_dir, &[known], is_dev).unwrap().unwrap().keys)
+        };
+        let made = keys(Some(directory.path()), true).create().await.unwrap();
+        let again = keys(Some(directory.path()), true);
+        assert!(again.signer(made).is_some(), "after a restart");
+        assert_eq!((again.addresses().len(), again.addresses()[1]), (2, made));
+        assert!(sender(&Options::default(), Some(directory.path()), &[known], true).unwrap().unwrap().open);
+        // Without a directory they are kept nowhere, and a node that is no development network makes none.
+        let made = keys(None, true).create().await.unwrap();
+        assert!(keys(None, true).signer(made).is_none());
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert!(keys(Some(elsewhere.path()), false).create().await.is_err());
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -33,6 +33,12 @@ pub enum KeysError {
         /// Why not.
         why: KeystoreError,
     },
+    /// A key file holds no key.
+    #[error("{path} holds no private key: 64 hexadecimal digits. Put the key back, or move the file away")]
+    NoKey {
+        /// Which.
+        path: String,
+    },
     /// The account has a keystore already.
     #[error("there is a keystore for {0} already")]
     Exists(Address),
@@ -60,16 +66,30 @@ pub struct Keystores {
 
 /// Shared with what makes keys, which goes on when whoever asked for one has gone.
 #[derive(Clone, Debug)]
-struct Signers(Arc<Mutex<Vec<Arc<LocalSigner>>>>);
+pub(super) struct Signers(Arc<Mutex<Vec<Arc<LocalSigner>>>>);
 
 impl Signers {
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LocalSigner>>> {
+    pub(super) fn new(signers: Vec<Arc<LocalSigner>>) -> Self {
+        Self(Arc::new(Mutex::new(signers)))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Vec<Arc<LocalSigner>>> {
         // A list that is only ever added to cannot be half changed.
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    pub(super) fn addresses(&self) -> Vec<Address> {
+        self.lock().iter().map(|signer| signer.address()).collect()
+    }
+
+    pub(super) fn find(&self, address: Address) -> Option<Arc<dyn Signer>> {
+        let signers = self.lock();
+        let found = signers.iter().find(|signer| signer.address() == address)?;
+        Some(found.clone())
+    }
 }
 
-fn file_error(path: &Path) -> impl FnOnce(io::Error) -> KeysError {
+pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> KeysError {
     let path = path.display().to_string();
     |why| KeysError::File { path, why }
 }
@@ -87,7 +107,7 @@ impl Keystores {
                 signers.push(Arc::new(LocalSigner::from(&key)));
             }
         }
-        let signers = Signers(Arc::new(Mutex::new(signers)));
+        let signers = Signers::new(signers);
         let making = Arc::new(Semaphore::new(1));
         Ok(Self { directory: directory.to_owned(), password, cost, signers, making })
     }
@@ -138,13 +158,11 @@ impl Keystores {
 
 impl Keys for Keystores {
     fn addresses(&self) -> Vec<Address> {
-        self.signers.lock().iter().map(|signer| signer.address()).collect()
+        self.signers.addresses()
     }
 
     fn signer(&self, address: Address) -> Option<Arc<dyn Signer>> {
-        let signers = self.signers.lock();
-        let found = signers.iter().find(|signer| signer.address() == address)?;
-        Some(found.clone())
+        self.signers.find(address)
     }
 
     fn create(&self) -> Signing<'_, Address> {
@@ -180,7 +198,7 @@ fn read(path: &Path) -> Result<Keystore, KeysError> {
     Keystore::from_json(&String::from_utf8_lossy(&bytes)).map_err(wrong)
 }
 
-fn make_directory(path: &Path) -> io::Result<()> {
+pub(super) fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

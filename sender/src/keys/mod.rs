@@ -1,10 +1,11 @@
-//! Where keys are: in memory, as those of a development chain; in a directory of encrypted files ([`Keystores`]); behind a
-//! remote signer ([`Web3Signer`]); and several such collections as one.
+//! Where keys are: in memory, as those of a development chain; in a directory of encrypted files ([`Keystores`]), or of
+//! plain ones for development ([`KeyFiles`]); behind a remote signer ([`Web3Signer`]); and several such collections as one.
 //!
 //! A key and a password are never printed: their types have no `Debug` that shows them, errors do not quote what they
 //! were given, and their memory is wiped when they go.
 
 mod directory;
+mod files;
 mod keystore;
 mod secret;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod web3signer;
 mod whole_file;
 
 pub use directory::{KeysError, Keystores, StoredKey};
+pub use files::KeyFiles;
 pub use keystore::{Cost, Keystore, KeystoreError};
 pub use secret::{BadKey, Password, PasswordError, SecretKey};
 pub use web3signer::Web3Signer;

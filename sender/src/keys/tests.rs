@@ -264,3 +264,25 @@ async fn a_remote_signer_signs_and_is_not_believed_blindly() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn key_files_are_there_after_a_restart_and_only_for_their_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("keys");
+    let first = KeyFiles::open(&path).unwrap();
+    assert_eq!(first.addresses(), Vec::<Address>::new());
+    let (one, two) = (first.create().await.unwrap(), first.create().await.unwrap());
+    let again = KeyFiles::open(&path).unwrap();
+    let mut expected = vec![one, two];
+    expected.sort();
+    assert_eq!(again.addresses(), expected);
+    let signature = again.signer(one).unwrap().sign(b"x").await.unwrap();
+    assert_eq!(signature.recover_address_from_prehash(&keccak256(b"x")).unwrap(), one);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = path.join(hex::encode(one)).with_extension("key");
+    assert_eq!((mode(&path), mode(&file)), (0o700, 0o600));
+    // A file that is damaged is an error that does not repeat it.
+    std::fs::write(&file, "canary").unwrap();
+    let damaged = KeyFiles::open(&path).unwrap_err().to_string();
+    assert!(damaged.contains(&hex::encode(one)) && !damaged.contains("canary"), "{damaged}");
+}
