@@ -1,12 +1,12 @@
-//! Forgetting what is over, so that nothing grows for ever: requests with all that belongs to them, events of accounts,
-//! dead letters, and places in the list of ended requests that lead nowhere.
+//! Forgetting what is over, so that nothing grows for ever: requests with all that belongs to them, later their names,
+//! events of accounts, dead letters, and places in the lists of what has ended that lead nowhere.
 //!
 //! Each pass goes on where the one before stopped, so rows that cannot go yet never stand in the way of others.
 
 use crate::{
     facade::Error,
     model::{
-        AccountId, Commit, Config, Delivery, Event, Fence, Request,
+        AccountId, Commit, Config, Delivery, Event, Fence, Request, RequestId, UsedName,
         commit::{Key, Value},
         key, retention,
     },
@@ -26,6 +26,7 @@ const LEASE: &str = "forgetting";
 #[derive(Debug, Default)]
 pub(crate) struct Forgetting {
     done: Option<Key>,
+    used: Option<Key>,
     letters: Option<Key>,
     events: Option<Key>,
 }
@@ -33,6 +34,7 @@ pub(crate) struct Forgetting {
 /// Something that may be over.
 enum Past {
     Request(Box<Request>),
+    Name(Box<UsedName>),
     Letter(Delivery),
     Event(Box<Event>),
 }
@@ -41,6 +43,7 @@ impl Past {
     fn account(&self) -> AccountId {
         match self {
             Self::Request(request) => request.account,
+            Self::Name(used) => used.account,
             Self::Letter(letter) => letter.account,
             Self::Event(event) => event.account,
         }
@@ -49,6 +52,7 @@ impl Past {
     fn commit(&self, epoch: u64, config: &Config, now: Time) -> Result<Option<Commit>, serde_json::Error> {
         match self {
             Self::Request(request) => retention::forget(request, epoch, config, now),
+            Self::Name(used) => retention::forget_name(used, epoch, config, now),
             Self::Letter(letter) => retention::bury(letter, epoch, config, now),
             Self::Event(event) => Ok(retention::forget_event(event, epoch, config, now)),
         }
@@ -60,6 +64,53 @@ impl Past {
     }
 }
 
+/// A list of what has ended, in the order of the ends. Its rows only lead to others.
+#[derive(Clone, Copy)]
+enum List {
+    Requests,
+    Names,
+}
+
+impl List {
+    fn prefix(self) -> Key {
+        match self {
+            Self::Requests => key::all_done(),
+            Self::Names => key::all_used(),
+        }
+    }
+
+    fn keep_ms(self, config: &Config) -> u64 {
+        match self {
+            Self::Requests => config.retention_ms,
+            Self::Names => config.name_retention_ms,
+        }
+    }
+
+    /// The row that a place leads to.
+    fn row(self, id: &RequestId) -> Key {
+        match self {
+            Self::Requests => key::request(id),
+            Self::Names => key::used_name(id),
+        }
+    }
+
+    /// Reads such a row, and says which place leads to it.
+    fn read(self, row: &[u8]) -> Result<(Past, Option<Key>), serde_json::Error> {
+        Ok(match self {
+            Self::Requests => {
+                let request: Box<Request> = serde_json::from_slice(row)?;
+                let place = request.completed_at.map(|at| key::done(at, &request.id));
+                (Past::Request(request), place)
+            }
+            Self::Names => {
+                let used: Box<UsedName> = serde_json::from_slice(row)?;
+                let place = key::used(used.completed_at, &used.id);
+                (Past::Name(used), Some(place))
+            }
+        })
+    }
+}
+
 impl Forgetting {
     /// Forgets some of what is over: dead letters before what they are about.
     pub(crate) async fn pass(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
@@ -67,27 +118,28 @@ impl Forgetting {
         forget_rows(shared, key::all_dead_letters(), &mut self.letters, read).await?;
         let read = |row: &[u8]| serde_json::from_slice(row).ok().map(Past::Event);
         forget_rows(shared, key::account_events(), &mut self.events, read).await?;
-        self.forget_requests(shared).await
+        forget_list(shared, List::Requests, &mut self.done).await?;
+        forget_list(shared, List::Names, &mut self.used).await
     }
+}
 
-    /// Requests that ended long ago, the oldest first.
-    async fn forget_requests(&mut self, shared: &Arc<Shared>) -> Result<(), Error> {
-        let keep = Duration::from_millis(shared.config.retention_ms);
-        for _ in 0..PAGES_MAX {
-            let mut rows = shared.store.scan(key::all_done(), self.done.clone(), PAGE).await?;
-            let now = shared.now();
-            let read = rows.len();
-            // What is younger comes later. A name without a time leads nowhere.
-            rows.retain(|(name, _)| key::time_of_done(name).is_none_or(|at| now.since(at) >= keep));
-            let is_last = rows.len() < PAGE || rows.len() < read;
-            self.done = rows.last().map(|(name, _)| name.clone()).filter(|_| !is_last);
-            forget_page(shared, rows.into_iter().map(|(name, _)| name).collect()).await?;
-            if is_last {
-                break;
-            }
+/// Forgets what ended long ago, the oldest first.
+async fn forget_list(shared: &Arc<Shared>, list: List, after: &mut Option<Key>) -> Result<(), Error> {
+    let keep = Duration::from_millis(list.keep_ms(&shared.config));
+    for _ in 0..PAGES_MAX {
+        let mut rows = shared.store.scan(list.prefix(), after.clone(), PAGE).await?;
+        let now = shared.now();
+        let read = rows.len();
+        // What is younger comes later. A name without a time leads nowhere.
+        rows.retain(|(name, _)| key::time_of_end(name).is_none_or(|at| now.since(at) >= keep));
+        let is_last = rows.len() < PAGE || rows.len() < read;
+        *after = rows.last().map(|(name, _)| name.clone()).filter(|_| !is_last);
+        forget_page(shared, list, rows.into_iter().map(|(name, _)| name).collect()).await?;
+        if is_last {
+            break;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Looks through a list whose rows say everything about themselves.
@@ -109,22 +161,19 @@ async fn forget_rows(
     Ok(())
 }
 
-/// Forgets the requests that some places in the list of ended ones lead to, and places that lead nowhere.
-async fn forget_page(shared: &Arc<Shared>, places: Vec<Key>) -> Result<(), Error> {
+/// Forgets what some places of a list lead to, and places that lead nowhere.
+async fn forget_page(shared: &Arc<Shared>, list: List, places: Vec<Key>) -> Result<(), Error> {
     let named: Vec<(Key, Key)> = places
         .into_iter()
-        .filter_map(|place| key::request_of_live(&place).map(|id| (place, key::request(&id))))
+        .filter_map(|place| key::request_of_live(&place).map(|id| (place, list.row(&id))))
         .collect();
     let rows = shared.store.get(named.iter().map(|(_, row)| row.clone()).collect()).await?;
     let (mut past, mut nowhere) = (Vec::new(), Vec::new());
     for ((place, name), row) in named.into_iter().zip(rows) {
-        let request = row.as_deref().map(serde_json::from_slice::<Request>).transpose();
-        let ended_then =
-            |request: &Request| request.completed_at.is_some_and(|at| key::done(at, &request.id) == place);
-        match request {
-            Ok(Some(request)) if ended_then(&request) => past.push(Past::Request(Box::new(request))),
+        match row.as_deref().map(|row| list.read(row)).transpose() {
+            Ok(Some((found, leads))) if leads.as_ref() == Some(&place) => past.push(found),
             Ok(_) => nowhere.push((place, (name, row))),
-            Err(why) => tracing::error!(%why, name, "Sender: a request is damaged"),
+            Err(why) => tracing::error!(%why, name, "Sender: a row is damaged"),
         }
     }
     forget_places(shared, nowhere).await?;
@@ -139,7 +188,7 @@ async fn forget_places(shared: &Arc<Shared>, places: Vec<(Key, (Key, Option<Valu
     let Acquired::Taken { epoch, .. } = acquired else { return Ok(()) };
     let fence = Fence { lease: LEASE.into(), epoch };
     for (place, request) in places {
-        tracing::warn!(place, "Sender: a request that has ended is not there");
+        tracing::warn!(place, "Sender: what has ended is not there");
         drop(shared.store.commit(retention::forget_place(place, request, fence.clone())).await?);
     }
     drop(shared.store.release(fence).await);

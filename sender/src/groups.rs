@@ -113,10 +113,15 @@ impl Sender {
     }
 
     /// The least loaded account of a group whose key is here: other processes may have added accounts with keys of their
-    /// own. One that was never paid for is picked only if there is no other.
-    pub(crate) fn pick(&self, name: &str) -> Result<AccountId, Error> {
+    /// own. One that was never paid for is picked only if there is no other. A caller that names another chain than the
+    /// group's means something else.
+    pub(crate) fn pick(&self, name: &str, wanted_chain: Option<u64>) -> Result<AccountId, Error> {
         let group = self.group(name)?;
         let chain_id = group.settings.chain_id;
+        if let Some(wanted) = wanted_chain.filter(|wanted| *wanted != chain_id) {
+            let name = name.to_owned();
+            return Err(Error::GroupChain { name, group_chain: chain_id, chain_id: wanted });
+        }
         let workers = self.shared().workers();
         let load = |address: &Address| {
             let handle = workers.get(&AccountId { chain_id, address: *address });
@@ -191,6 +196,7 @@ impl Sender {
         let (id, counted, paid_at) = match self.get(&name(count)?).await {
             Ok(last) if !last.request.state.is_terminal() => return Ok(()),
             Ok(last) => (name(count + 1)?, count + 1, included_at(&last.request.state)),
+            Err(Error::Forgotten(last)) => (name(count + 1)?, count + 1, last.block.unwrap_or_default()),
             Err(Error::UnknownRequest(id)) => (id, count, 0),
             Err(error) => return Err(error),
         };

@@ -40,7 +40,7 @@
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};
-//! use sender::model::{AccountId, Config, Decision, Intent, NewRequest, accept};
+//! use sender::model::{AccountId, Config, Decision, Intent, Known, NewRequest, accept};
 //! use sender::store::{Memory, Outcome};
 //! use types::Time;
 //!
@@ -56,7 +56,7 @@
 //! assert_eq!(store.apply(&commit)?, Outcome::Committed);
 //! // The same again: the same request. Whoever loses the race finds it in the store.
 //! assert!(matches!(store.apply(&commit)?, Outcome::Conflict(_)));
-//! assert_eq!(accept::decide(new, Some(&request), 1, &config, now)?, Decision::Replayed);
+//! assert_eq!(accept::decide(new, Some(&Known::Request(request)), 1, &config, now)?, Decision::Replayed);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

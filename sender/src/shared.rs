@@ -11,7 +11,7 @@ use crate::{
     registry::Registry,
     signer::Keys,
     stats::Stats,
-    store::{Outcome, SCAN_ROWS_MAX, Store, scan_all},
+    store::{Outcome, SCAN_ROWS_MAX, Store, StoreError, scan_all},
     target::Target,
     worker::{self, Handle, Message, NotOwned},
 };
@@ -263,7 +263,9 @@ impl Shared {
             }
             outcome
         });
-        Ok(done.await.map_err(|_| Error::Stopping)??)
+        // The task may have ended after the commit and before its answer.
+        let stopped = |_| StoreError::Unknown("the sender is shutting down".into());
+        Ok(done.await.map_err(stopped)??)
     }
 
     /// Tells the deliverer, if there is one.
@@ -300,7 +302,7 @@ impl Unasked {
     pub(crate) fn into_error(self, account: AccountId) -> Error {
         match self {
             Self::NotOwned(NotOwned { holder }) => Error::NotOwner { account, holder },
-            Self::Lost => crate::store::StoreError::Unknown("the account was lost meanwhile".into()).into(),
+            Self::Lost => StoreError::Unknown("the account was lost meanwhile".into()).into(),
             Self::Error(error) => error,
         }
     }

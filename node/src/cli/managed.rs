@@ -113,6 +113,9 @@ fn model(options: &Options) -> Config {
         gap_grace_ms: options.sender_gap_grace_ms.unwrap_or(base.gap_grace_ms),
         cancel_after_ms: options.sender_cancel_after_ms.filter(|ms| *ms > 0),
         retention_ms: options.sender_retention_hours.map_or(base.retention_ms, hours),
+        name_retention_ms: options
+            .sender_idempotency_days
+            .map_or(base.name_retention_ms, |days| hours(days.saturating_mul(24))),
         ..base
     }
 }

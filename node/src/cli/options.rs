@@ -304,6 +304,8 @@ options! {
     "Sender" sender_ca_file "sender-ca-file" "PECTIN_SENDER_CA_FILE": PathBuf = "none" like "ca.pem",
     /// Networks that webhooks may go to besides public addresses, such as 127.0.0.0/8; separated by commas.
     "Sender" sender_webhook_allow "sender-webhook-allow" "PECTIN_SENDER_WEBHOOK_ALLOW": String = "none" like "127.0.0.0/8",
+    /// Days after its end in which a request's idempotency key cannot be used again, also when its record was removed.
+    "Sender" sender_idempotency_days "sender-idempotency-days" "PECTIN_SENDER_IDEMPOTENCY_DAYS": u64 = "30",
     /// Hours that a request is kept after its end.
     "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
 

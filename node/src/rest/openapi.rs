@@ -86,7 +86,9 @@ fn parameters(route: &Route) -> Vec<Value> {
         json!({
             "name": "Idempotency-Key",
             "in": "header",
-            "description": "The transaction's name. The same key and body give the same transaction; another body is refused.",
+            "description": "The transaction's name. The same key and body give the same transaction; another body is refused (422). \
+                The key stays used for 30 days after the transaction's end (sender-idempotency-days): once its record is removed, \
+                the answer is 410 REQUEST_FORGOTTEN with the outcome, and nothing is sent.",
             "schema": schemas::parameter("key"),
         })
     });

@@ -5,7 +5,7 @@ use ::sender::{
     Error,
     facade::Kind,
     http::HttpError,
-    model::{AcceptError, OperationError},
+    model::{AcceptError, OperationError, UsedName},
 };
 use hyper::{
     Response, StatusCode,
@@ -117,6 +117,7 @@ impl From<Error> for Problem {
         let (status, code) = match error.kind() {
             Kind::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Kind::Invalid => (StatusCode::BAD_REQUEST, "INVALID"),
+            Kind::Gone => (StatusCode::GONE, "GONE"),
             Kind::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
             Kind::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "UNPROCESSABLE"),
             Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE"),
@@ -128,6 +129,17 @@ impl From<Error> for Problem {
         let (code, more) = match &error {
             Error::Operation(OperationError::NonceConflict { current, attempted }) => {
                 ("NONCE_CONFLICT", Some(json!({ "currentNonce": current, "attemptedNonce": attempted })))
+            }
+            Error::Forgotten(used) => {
+                let UsedName { id, outcome, hash, completed_at, .. } = &**used;
+                let more = json!({
+                    "requestId": id, "outcome": outcome, "hash": hash, "completedAt": completed_at.as_millis(),
+                });
+                ("REQUEST_FORGOTTEN", Some(more))
+            }
+            Error::Uncertain { id, .. } => (code, Some(json!({ "requestId": id }))),
+            Error::GroupChain { group_chain, chain_id, .. } => {
+                ("CHAIN_MISMATCH", Some(json!({ "groupChainId": group_chain, "chainId": chain_id })))
             }
             Error::Accept(AcceptError::Mismatch(_)) => ("IDEMPOTENCY_MISMATCH", None),
             Error::Accept(AcceptError::Expired) => ("EXPIRED", None),

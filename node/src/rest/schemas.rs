@@ -63,6 +63,9 @@ const STATES: [&str; 10] = [
     "failed",
 ];
 
+/// The states that do not change any more.
+const ENDS: [&str; 5] = ["confirmed", "reverted", "cancelled", "expired", "failed"];
+
 /// What may stand in a path or a query under a name.
 pub(super) fn parameter(name: &str) -> Value {
     match name {
@@ -132,7 +135,10 @@ fn values() -> Schemas {
             "Problem",
             json!({
                 "type": "object",
-                "description": "What went wrong (RFC 9457). With NONCE_CONFLICT come currentNonce and attemptedNonce.",
+                "description": "What went wrong (RFC 9457). With NONCE_CONFLICT come currentNonce and attemptedNonce; with \
+                    REQUEST_FORGOTTEN come requestId, outcome, hash and completedAt of a request whose record was removed and \
+                    whose name is still used; with UNKNOWN comes the requestId to ask for, if there is one; with \
+                    CHAIN_MISMATCH come groupChainId and chainId.",
                 "properties": {
                     "title": { "type": "string" },
                     "status": { "type": "integer" },
@@ -141,6 +147,12 @@ fn values() -> Schemas {
                     "shouldRetry": { "type": "boolean", "description": "Whether the same may work later." },
                     "currentNonce": { "type": "integer" },
                     "attemptedNonce": { "type": "integer" },
+                    "requestId": reference("RequestId"),
+                    "outcome": one_of("How the request ended.", &ENDS),
+                    "hash": nullable("Hash"),
+                    "completedAt": count("When the request ended."),
+                    "groupChainId": count("The group's chain."),
+                    "chainId": count("The chain that the request names."),
                 },
                 "required": ["title", "status", "detail", "error", "shouldRetry"],
                 "additionalProperties": false,
@@ -164,7 +176,12 @@ fn transactions() -> Schemas {
                 &[
                     ("from?", nullable("Address")),
                     ("group?", json!({ "type": ["string", "null"] })),
-                    ("chainId?", maybe_count("The chain; the node's own by default.")),
+                    (
+                        "chainId?",
+                        maybe_count(
+                            "The chain; the node's own by default, or the group's. Another one than the group's is refused.",
+                        ),
+                    ),
                     ("to?", nullable("Address")),
                     ("value?", nullable("Quantity")),
                     ("data?", nullable("Bytes")),

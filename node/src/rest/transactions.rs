@@ -88,7 +88,7 @@ impl NewTransaction {
         let chain_id = self.chain_id.unwrap_or(home_chain);
         let from = match (self.from, self.group) {
             (Some(address), None) => From::Account(AccountId { chain_id, address }),
-            (None, Some(group)) => From::Group(group),
+            (None, Some(name)) => From::Group { name, chain_id: self.chain_id },
             _ => return Err(Problem::invalid("either from or group says who is to send")),
         };
         let access_list = self.access_list.into_iter().map(|entry| (entry.address, entry.storage_keys));

@@ -4,8 +4,8 @@
 use super::{params::Wanted, typed_data_preimage};
 use ::sender::{
     Sender,
-    facade::{From, Kind, Submission, Transaction},
-    model::{AccountId, Failure, State},
+    facade::{From, Kind, Sending, Submission, Transaction},
+    model::{AccountId, Failure, Held, State},
 };
 use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
 use futures_util::future::BoxFuture;
@@ -82,11 +82,16 @@ fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Json, Error> {
 
 /// A facade's error in a client's words.
 fn failed(why: ::sender::Error) -> Error {
+    if let ::sender::Error::Uncertain { id, .. } = &why {
+        return Error::other(why.to_string()).with_data(&json!({ "requestId": id }));
+    }
     match why.kind() {
         Kind::Internal => Error::internal(why),
         Kind::NotFound => Error::other(format!("unknown account: {why}")),
         Kind::Invalid | Kind::Unprocessable | Kind::TooLarge => Error::params(why.to_string()),
-        Kind::Conflict | Kind::Busy | Kind::Unavailable | Kind::Unknown => Error::other(why.to_string()),
+        Kind::Gone | Kind::Conflict | Kind::Busy | Kind::Unavailable | Kind::Unknown => {
+            Error::other(why.to_string())
+        }
     }
 }
 
@@ -109,10 +114,10 @@ impl Methods {
         let body = keccak256(params.raw(0).unwrap_or_default());
         let submission =
             Submission { key: None, from: From::Account(account), intent, body, expires_at: None };
-        let taken = self.sender.submit(submission).await.map_err(failed)?;
-        let id = taken.transaction.request.id;
-        let transaction = self.sender.settled(&id, PATIENCE).await.map_err(failed)?;
-        reply(&hash_of(&transaction)?)
+        match self.sender.send(submission, PATIENCE).await.map_err(failed)? {
+            Sending::Settled(transaction) => reply(&hash_of(&transaction)?),
+            Sending::Withdrawn { transaction, held } => Err(withdrawn(&transaction, held)),
+        }
     }
 
     /// Nonces are the sender's business. A wallet that insists on one gets it if it is the next.
@@ -180,28 +185,46 @@ impl Methods {
     }
 }
 
-/// The hash of a request's transaction; an error if it has none yet, or never will.
+/// The hash of a request's transaction; an error if the request has ended without one in a block.
 fn hash_of(transaction: &Transaction) -> Result<B256, Error> {
     let id = &transaction.request.id;
-    if let Some(hash) = transaction.hash() {
-        return Ok(hash);
-    }
+    let ended = |why: &str| {
+        let what = format!("the request {id} has ended and nothing of it will be sent: {why}");
+        Error::new(REJECTED, what).with_data(&json!({ "requestId": id }))
+    };
     Err(match &transaction.request.state {
         State::Failed(Failure::Simulation { reason, data }) => {
             let error =
                 Error::new(if data.is_empty() { error::DEFAULT } else { error::REVERTED }, reason.clone());
             if data.is_empty() { error } else { error.with_data(data) }
         }
-        State::Accepted { held: Some(held) } => {
-            let data = json!({ "requestId": id, "held": held });
-            Error::new(REJECTED, format!("the request {id} is accepted but held: {held:?}")).with_data(&data)
-        }
-        State::Accepted { held: None } => {
-            let data = json!({ "requestId": id });
-            Error::new(REJECTED, format!("the request {id} is accepted and waits for its turn"))
-                .with_data(&data)
-        }
-        _ => Error::new(REJECTED, format!("the request {id} has ended without a transaction"))
-            .with_data(&json!({ "requestId": id })),
+        State::Failed(Failure::Rejected(why)) => ended(why),
+        State::Failed(Failure::NonceTaken) => ended("its nonce was used by another transaction"),
+        State::Cancelled => ended("it was cancelled"),
+        State::Expired => ended("it has expired"),
+        _ => return transaction.hash().ok_or_else(|| Error::internal(format!("{id} has no hash"))),
     })
+}
+
+/// Why a request was withdrawn. It has ended before this is answered.
+fn withdrawn(transaction: &Transaction, held: Option<Held>) -> Error {
+    let (id, address) = (&transaction.request.id, transaction.request.account.address);
+    let why = match held {
+        Some(Held::Funds) => {
+            format!("insufficient funds for gas * price + value: the account {address} cannot pay for it now")
+        }
+        Some(Held::Paused) => format!("the account {address} is paused; resume it, and send again"),
+        Some(Held::FeeTooHigh) => "max fee per gas less than block base fee, or the base fee is above the \
+                                   sender's fee cap"
+            .to_owned(),
+        Some(Held::Policy) => {
+            "the signer refused it, or no node could simulate it; the log says which".to_owned()
+        }
+        None => {
+            format!("it was not sent within {} s: other requests of {address} are ahead", PATIENCE.as_secs())
+        }
+    };
+    let data = json!({ "requestId": id, "held": held });
+    Error::new(REJECTED, format!("{why} (the request {id} was cancelled, nothing will be sent)"))
+        .with_data(&data)
 }

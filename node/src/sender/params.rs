@@ -47,9 +47,9 @@ struct Access {
 impl Wanted {
     /// What is wanted, if it makes sense on this chain.
     pub(super) fn intent(&self, chain_id: u64, quote: &Quote) -> Result<Intent, Error> {
-        if self.chain_id.is_some_and(|given| given.to::<u64>() != chain_id) {
+        if let Some(given) = self.chain_id.map(|given| given.to::<u64>()).filter(|given| *given != chain_id) {
             return Err(Error::params(format!(
-                "the transaction is for another chain, this one is {chain_id}"
+                "the transaction is for another chain: it names {given}, this one is {chain_id}"
             )));
         }
         if self.kind.is_some_and(|kind| kind.to::<u64>() > 2) {

@@ -206,7 +206,7 @@ impl Sender {
         }
     }
 
-    async fn command(&self, account: AccountId, kind: CommandKind) -> Result<(), Error> {
+    pub(super) async fn command(&self, account: AccountId, kind: CommandKind) -> Result<(), Error> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|why| Error::Invalid(format!("no random bytes: {why}")))?;
         let id = hex::encode(random).parse().map_err(|why| Error::Invalid(format!("{why}")))?;

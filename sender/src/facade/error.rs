@@ -2,7 +2,7 @@
 //! work later ([`Error::should_retry`]). Whatever the error, nothing was done, except where [`Kind::Unknown`] says so.
 
 use crate::{
-    model::{AcceptError, AccountId, OperationError, RequestId},
+    model::{AcceptError, AccountId, OperationError, RequestId, UsedName},
     signer::SignerError,
     store::{Loading, StoreError},
     target::TargetError,
@@ -37,6 +37,32 @@ pub enum Error {
     /// There is no such request, or it is forgotten.
     #[error("there is no request {0}")]
     UnknownRequest(RequestId),
+    /// The request ended and was forgotten; its name is still used.
+    #[error("{0}; nothing was sent now, and the name cannot be used for another request yet")]
+    Forgotten(Box<UsedName>),
+    /// What became of a request is not known.
+    #[error(
+        "it is not known whether the request {id} was accepted and will be sent: {why}. Look it up by this name, or repeat the \
+         call with it as the idempotency key: it is not sent twice"
+    )]
+    Uncertain {
+        /// Its name.
+        id: RequestId,
+        /// What prevented an answer.
+        why: String,
+    },
+    /// The group's accounts are on another chain than the caller means.
+    #[error(
+        "the group {name} is on chain {group_chain}, and the request names chain {chain_id}; leave chainId out, or name a group of chain {chain_id}"
+    )]
+    GroupChain {
+        /// The group.
+        name: String,
+        /// Its chain.
+        group_chain: u64,
+        /// The chain that the caller means.
+        chain_id: u64,
+    },
     /// There is no such endpoint.
     #[error("there is no webhook endpoint {0}")]
     UnknownEndpoint(String),
@@ -90,6 +116,8 @@ pub enum Kind {
     NotFound,
     /// The call makes no sense (400).
     Invalid,
+    /// It existed, and is forgotten (410).
+    Gone,
     /// It contradicts how things stand (409).
     Conflict,
     /// The same name was used for something else, or it can never be done (422).
@@ -107,12 +135,23 @@ pub enum Kind {
 }
 
 impl Error {
+    /// Why it is not known what became of a request.
+    pub(super) fn uncertain(id: &RequestId, why: &dyn core::fmt::Display) -> Self {
+        Self::Uncertain { id: id.clone(), why: why.to_string() }
+    }
+
+    /// Names the request if it is not known what became of it: without the name the same call would send twice.
+    pub(super) fn about(self, id: &RequestId) -> Self {
+        if self.kind() == Kind::Unknown { Self::uncertain(id, &self) } else { self }
+    }
+
     /// What to tell the caller.
     pub fn kind(&self) -> Kind {
         match self {
             Self::UnknownAccount(_) | Self::UnknownGroup(_) | Self::UnknownChain(_) => Kind::NotFound,
             Self::UnknownRequest(_) | Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => Kind::NotFound,
-            Self::Invalid(_) => Kind::Invalid,
+            Self::Forgotten(_) => Kind::Gone,
+            Self::Invalid(_) | Self::GroupChain { .. } => Kind::Invalid,
             Self::Exists(_) => Kind::Conflict,
             Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired | AcceptError::Gas(_)) => {
                 Kind::Unprocessable
@@ -125,7 +164,7 @@ impl Error {
             Self::NotOwner { .. } | Self::Stopping | Self::Target(_) => Kind::Unavailable,
             Self::Signer(SignerError::Unavailable(_)) => Kind::Unavailable,
             Self::Signer(_) => Kind::Conflict,
-            Self::Store(StoreError::Unknown(_)) => Kind::Unknown,
+            Self::Store(StoreError::Unknown(_)) | Self::Uncertain { .. } => Kind::Unknown,
             Self::Store(_) | Self::OtherChain { .. } => Kind::Internal,
         }
     }

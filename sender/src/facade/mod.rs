@@ -22,14 +22,17 @@ mod requests;
 #[cfg(test)]
 mod tests;
 mod types;
+mod waiting;
 mod webhooks;
 
 pub use error::{Error, Kind};
 pub use types::{
     AccountView, AttemptStatus, AttemptView, Cancelling, DeliveryFilter, DeliveryId, DeliveryView, Done,
     EndpointView, FeeReport, Filter, From, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
-    StateName, Submission, Taken, Transaction,
+    Sending, Submission, Taken, Transaction,
 };
+
+pub use crate::model::StateName;
 
 use crate::{
     duty::Deliveries, keeper, model::Event, registry::Registry, shared::Shared, stats, store::StoreError,

@@ -1,20 +1,19 @@
 //! Requests: accepting, finding, cancelling, replacing.
 
 use super::{
-    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Page, RawTransaction, Sender,
-    StateName, Submission, Taken, Transaction,
+    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Kind, Page, RawTransaction, Sender,
+    Submission, Taken, Transaction,
 };
 use crate::{
     model::{
-        AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, NewRequest, OperationError,
-        Place, Request, RequestId, Slot, State, Subject, accept, is_paused, key,
+        AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, Known, NewRequest,
+        OperationError, Place, Request, RequestId, Slot, State, StateName, accept, is_paused, key,
     },
     store::{Outcome, StoreError},
     transaction::Raw,
     worker::Message,
 };
 use alloy_primitives::{B256, keccak256};
-use std::time::Duration;
 use types::Time;
 
 /// How often a name that somebody else was quicker to take is looked at again.
@@ -25,8 +24,6 @@ const CANCEL_TRIES: usize = 4;
 const PAGE_USUAL: usize = 50;
 const PAGE_MAX: usize = 500;
 const PAGE_ROWS_MAX: usize = 2_000;
-/// How often a request that is waited for is looked at without being told.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl Sender {
     /// Accepts a request. When this returns it is durable.
@@ -36,8 +33,8 @@ impl Sender {
             None => fresh_id(self.shared.now())?,
         };
         for _ in 0..ACCEPT_TRIES {
-            let existing = self.request(&id).await?;
-            let account = self.account_for(&submission, existing.as_ref())?;
+            let known = self.look_up(&id).await?;
+            let account = self.account_for(&submission, known.as_ref())?;
             let config = self.shared.config_of(account);
             let new = NewRequest {
                 id: id.clone(),
@@ -47,8 +44,8 @@ impl Sender {
                 expires_at: submission.expires_at,
             };
             let (waiting, now) = (self.shared.waiting(account).await?, self.shared.now());
-            let (request, commit) = match accept::decide(new, existing.as_ref(), waiting, &config, now)? {
-                Decision::Replayed => return self.replayed(existing).await,
+            let (request, commit) = match accept::decide(new, known.as_ref(), waiting, &config, now)? {
+                Decision::Replayed | Decision::Forgotten => return self.replayed(known).await,
                 Decision::New(request, commit) => (request, commit),
             };
             let admitted = request.clone();
@@ -57,7 +54,7 @@ impl Sender {
                 // While the sender stops nobody takes it in; it is durable, and found at the next start.
                 drop(shared.tell(account, Message::Admit(admitted)));
             });
-            if outcome.await? == Outcome::Committed {
+            if outcome.await.map_err(|why| why.about(&id))? == Outcome::Committed {
                 return Ok(Taken {
                     transaction: Transaction { request: *request, attempts: vec![] },
                     replayed: false,
@@ -67,18 +64,24 @@ impl Sender {
         Err(Error::Exists(format!("the request {id} is being made by somebody else; try again")))
     }
 
-    async fn replayed(&self, existing: Option<Request>) -> Result<Taken, Error> {
-        let request = existing.ok_or(Error::Stopping)?;
-        Ok(Taken { transaction: self.details(request).await?, replayed: true })
+    /// The answer to a name that was used before.
+    async fn replayed(&self, known: Option<Known>) -> Result<Taken, Error> {
+        match known {
+            Some(Known::Request(request)) => {
+                Ok(Taken { transaction: self.details(*request).await?, replayed: true })
+            }
+            Some(Known::Forgotten(used)) => Err(Error::Forgotten(used)),
+            None => Err(Error::Stopping),
+        }
     }
 
     /// The account that sends: the one that is named, the one that was picked before, or the least loaded of its group.
-    fn account_for(&self, submission: &Submission, existing: Option<&Request>) -> Result<AccountId, Error> {
-        let account = match (&submission.from, existing) {
-            (From::Group(_), Some(existing)) => return Ok(existing.account),
+    fn account_for(&self, submission: &Submission, known: Option<&Known>) -> Result<AccountId, Error> {
+        let account = match (&submission.from, known) {
+            (From::Group { .. }, Some(known)) => return Ok(known.account()),
             (From::Account(account), Some(_)) => return Ok(*account),
             (From::Account(account), None) => *account,
-            (From::Group(name), None) => self.pick(name)?,
+            (From::Group { name, chain_id }, None) => self.pick(name, *chain_id)?,
         };
         self.shared.target(account.chain_id)?;
         match self.shared.keys.signer(account.address) {
@@ -114,29 +117,47 @@ impl Sender {
             Err(unasked) => Err(unasked.into_error(account)),
         };
         match done {
-            Ok(()) => Ok(Taken { transaction: self.get(&id).await?, replayed: false }),
+            Ok(()) => {
+                let transaction = self.get(&id).await.map_err(|why| Error::uncertain(&id, &why))?;
+                Ok(Taken { transaction, replayed: false })
+            }
             // The same may have been submitted, and taken, at the same time.
-            Err(error) => self.known_raw(&id, body).await?.ok_or(error),
+            Err(error) => match self.known_raw(&id, body).await {
+                Ok(Some(taken)) => Ok(taken),
+                Ok(None) => Err(error.about(&id)),
+                Err(_) if error.kind() == Kind::Unknown => Err(error.about(&id)),
+                Err(other) => Err(other),
+            },
         }
     }
 
     /// A transaction of an outside signer that was submitted before.
     async fn known_raw(&self, id: &RequestId, body: B256) -> Result<Option<Taken>, Error> {
-        match self.request(id).await? {
+        match self.look_up(id).await? {
             None => Ok(None),
-            Some(existing) if existing.body != body => Err(AcceptError::Mismatch(id.clone()).into()),
-            existing => self.replayed(existing).await.map(Some),
+            Some(known) if known.body() != body => Err(AcceptError::Mismatch(id.clone()).into()),
+            known => self.replayed(known).await.map(Some),
         }
     }
 
-    async fn request(&self, id: &RequestId) -> Result<Option<Request>, Error> {
-        let row = self.shared.store.get(vec![key::request(id)]).await?.pop().flatten();
-        Ok(row.map(|row| serde_json::from_slice(&row)).transpose()?)
+    /// What is durable under a name.
+    async fn look_up(&self, id: &RequestId) -> Result<Option<Known>, Error> {
+        let mut rows = self.shared.store.get(vec![key::used_name(id), key::request(id)]).await?;
+        let (request, used) = (rows.pop().flatten(), rows.pop().flatten());
+        Ok(Known::read(request.as_deref(), used.as_deref())?)
     }
 
-    /// A request by name.
+    async fn request(&self, id: &RequestId) -> Result<Request, Error> {
+        match self.look_up(id).await? {
+            Some(Known::Request(request)) => Ok(*request),
+            Some(Known::Forgotten(used)) => Err(Error::Forgotten(used)),
+            None => Err(Error::UnknownRequest(id.clone())),
+        }
+    }
+
+    /// A request by name. Of one that was forgotten, [`Error::Forgotten`] says how it ended.
     pub async fn get(&self, id: &RequestId) -> Result<Transaction, Error> {
-        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        let request = self.request(id).await?;
         self.details(request).await
     }
 
@@ -151,9 +172,10 @@ impl Sender {
         let row = self.shared.store.get(vec![key::hash(hash)]).await?.pop().flatten();
         let id = row.and_then(|row| String::from_utf8(row).ok()).and_then(|id| id.parse().ok());
         let Some(id) = id else { return Ok(None) };
-        match self.request(&id).await? {
-            Some(request) => self.details(request).await.map(Some),
-            None => Ok(None),
+        match self.request(&id).await {
+            Ok(request) => self.details(request).await.map(Some),
+            Err(Error::UnknownRequest(_) | Error::Forgotten(_)) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -235,7 +257,7 @@ impl Sender {
     }
 
     async fn cancel_once(&self, id: &RequestId) -> Result<Cancelling, Error> {
-        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        let request = self.request(id).await?;
         if request.state.is_terminal() {
             let cancelled = request.state == State::Cancelled;
             return Ok(if cancelled { Cancelling::Cancelled } else { Cancelling::TooLate });
@@ -257,39 +279,11 @@ impl Sender {
 
     /// Makes a request's transaction dearer now; at least these fees, if there are any.
     pub async fn replace(&self, id: &RequestId, fees: Option<Fees>) -> Result<Done, Error> {
-        let request = self.request(id).await?.ok_or_else(|| Error::UnknownRequest(id.clone()))?;
+        let request = self.request(id).await?;
         let (named, kind) = (id.clone(), CommandKind::Replace(id.clone(), fees));
         let replace = move |account: &mut crate::model::Account, now| account.replace(&named, fees, now);
         let done = self.order(request.account, replace, kind).await?;
         Ok(if done.is_some() { Done::Done } else { Done::Ordered })
-    }
-
-    /// Waits until a request has been handed to a node, is held, or has ended; or until the time is over. The state then.
-    pub async fn settled(&self, id: &RequestId, patience: Duration) -> Result<Transaction, Error> {
-        let mut events = self.subscribe();
-        let deadline = tokio::time::Instant::now() + patience;
-        loop {
-            let transaction = self.get(id).await?;
-            let waits = match transaction.request.state {
-                State::Accepted { held } => held.is_none(),
-                State::Bound { .. } => true,
-                _ => false,
-            };
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            if !waits || left.is_zero() {
-                return Ok(transaction);
-            }
-            let told = async {
-                // A reader that has lost some looks again.
-                while let Ok(event) = events.recv().await {
-                    if event.subject == Subject::Request(id.clone()) {
-                        return;
-                    }
-                }
-            };
-            // Being held is no event of the request.
-            let _told = tokio::time::timeout(left.min(LOOK_AGAIN), told).await;
-        }
     }
 }
 
@@ -315,7 +309,7 @@ fn slot_attempts(nonce: u64, slot: &Slot) -> impl Iterator<Item = AttemptView> +
 }
 
 /// A name for a request that has none: names sort by time.
-fn fresh_id(now: Time) -> Result<RequestId, Error> {
+pub(super) fn fresh_id(now: Time) -> Result<RequestId, Error> {
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|why| Error::Invalid(format!("no random bytes: {why}")))?;
     let id = format!("tx-{:012x}-{:016x}", now.as_millis(), u64::from_be_bytes(random));

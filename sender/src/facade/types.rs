@@ -1,7 +1,8 @@
 //! What goes into the facade's calls and what comes out. Everything that comes out can be written as JSON as it is.
 
 use crate::model::{
-    AccountId, AttemptKind, EventKind, FeeCap, Fees, Intent, Nonce, Quote, Request, RequestId, State, Subject,
+    AccountId, AttemptKind, EventKind, FeeCap, Fees, Held, Intent, Nonce, Quote, Request, RequestId,
+    StateName, Subject,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
 use core::{fmt, str::FromStr};
@@ -14,7 +15,12 @@ pub enum From {
     /// This account.
     Account(AccountId),
     /// The least loaded account of a group.
-    Group(String),
+    Group {
+        /// The group's name.
+        name: String,
+        /// The chain that the caller means, if it names one: a group of another chain is refused.
+        chain_id: Option<u64>,
+    },
 }
 
 /// A request as a caller hands it over.
@@ -52,6 +58,20 @@ pub struct Taken {
     /// Whether it was known already (`Idempotency-Replayed: true`).
     #[serde(skip)]
     pub replayed: bool,
+}
+
+/// How a request ended up whose caller waited for its hash.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Sending {
+    /// It has a hash, or has ended by itself.
+    Settled(Transaction),
+    /// It could not be sent in time, and was cancelled: it is never mined.
+    Withdrawn {
+        /// The request as it ended.
+        transaction: Transaction,
+        /// Why it waited; none if others were before it.
+        held: Option<Held>,
+    },
 }
 
 /// A request with everything that was signed for it.
@@ -129,50 +149,6 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where the next page begins; none if this is the last. A page may be short and still not be the last.
     pub next: Option<String>,
-}
-
-/// The states by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[allow(missing_docs, reason = "the names of `State`, which says what they mean")]
-pub enum StateName {
-    Accepted,
-    Bound,
-    Submitted,
-    Cancelling,
-    Mined,
-    Confirmed,
-    Reverted,
-    Cancelled,
-    Expired,
-    Failed,
-}
-
-impl StateName {
-    /// The name of a state.
-    pub const fn of(state: &State) -> Self {
-        match state {
-            State::Accepted { .. } => Self::Accepted,
-            State::Bound { .. } => Self::Bound,
-            State::Submitted { .. } => Self::Submitted,
-            State::Cancelling { .. } => Self::Cancelling,
-            State::Mined { .. } => Self::Mined,
-            State::Confirmed { .. } => Self::Confirmed,
-            State::Reverted { .. } => Self::Reverted,
-            State::Cancelled => Self::Cancelled,
-            State::Expired => Self::Expired,
-            State::Failed(_) => Self::Failed,
-        }
-    }
-}
-
-impl FromStr for StateName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let quoted = serde_json::Value::String(text.to_owned());
-        serde_json::from_value(quoted).map_err(|_| format!("there is no state {text:?}"))
-    }
 }
 
 /// How an order was taken.

@@ -2,9 +2,12 @@
 //!
 //! Any process may accept, also one that does not own the account: it creates the request, its first event and its place
 //! in the queue in one commit, on the condition that none of them is there. The owner finds it by looking.
+//!
+//! A name stays used after its request is forgotten, for as long as the configuration promises: the same commit demands
+//! that no such name is there either.
 
 use super::{
-    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, Precondition, Request,
+    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, Known, Precondition, Request,
     RequestId, State, Write, key,
 };
 use alloy_primitives::B256;
@@ -32,6 +35,8 @@ pub enum Decision {
     New(Box<Request>, Commit),
     /// It is known; the answer is where it stands.
     Replayed,
+    /// It ended and was forgotten; the answer is what stays of it.
+    Forgotten,
 }
 
 /// Why a request is not accepted. Nothing has changed.
@@ -57,17 +62,22 @@ pub enum AcceptError {
     Encoding(#[from] serde_json::Error),
 }
 
-/// Decides about a request, given the one of the same name, if there is one, and how many are waiting.
+/// Decides about a request, given what is durable under its name, if something is, and how many are waiting.
 pub fn decide(
     new: NewRequest,
-    existing: Option<&Request>,
+    known: Option<&Known>,
     waiting: usize,
     config: &Config,
     now: Time,
 ) -> Result<Decision, AcceptError> {
-    if let Some(existing) = existing {
-        let same = existing.body == new.body && existing.account == new.account;
-        return if same { Ok(Decision::Replayed) } else { Err(AcceptError::Mismatch(new.id)) };
+    if let Some(known) = known {
+        return match known {
+            known if known.body() != new.body || known.account() != new.account => {
+                Err(AcceptError::Mismatch(new.id))
+            }
+            Known::Request(_) => Ok(Decision::Replayed),
+            Known::Forgotten(_) => Ok(Decision::Forgotten),
+        };
     }
     if waiting >= config.queue_max {
         return Err(AcceptError::QueueFull(waiting));
@@ -121,7 +131,9 @@ fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, ser
     ];
     let event = Event::about_request(request, None, EventKind::Accepted, now);
     rows.extend(event_rows(&event, &config.endpoints)?);
-    let preconditions = rows.iter().map(|(key, _)| Precondition::Absent(key.clone())).collect();
+    let unused = Precondition::Absent(key::used_name(&request.id));
+    let absent = rows.iter().map(|(key, _)| Precondition::Absent(key.clone()));
+    let preconditions = absent.chain([unused]).collect();
     let writes = rows.into_iter().map(|(key, value)| Write::Put(key, value)).collect();
     Ok(Commit { authority: Authority::Intake, preconditions, writes })
 }

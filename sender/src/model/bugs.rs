@@ -17,4 +17,6 @@ pub enum Mistake {
     SendBeforeRecord,
     /// A request that ended begins again with a copy that somebody read before.
     OldCopyIsNew,
+    /// The name of a request is forgotten with its record: the same name sends again.
+    NameGoesWithRequest,
 }

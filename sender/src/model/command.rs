@@ -11,6 +11,8 @@ use types::Time;
 pub enum CommandKind {
     /// Cancel a request.
     Cancel(RequestId),
+    /// Cancel a request, unless something of it has left.
+    Withdraw(RequestId),
     /// Make a request's transaction dearer now, at least to these fees if there are any.
     Replace(RequestId, Option<Fees>),
     /// Bind no more nonces.

@@ -81,6 +81,8 @@ pub struct Config {
     pub actions_max: usize,
     /// How long records are kept after their end.
     pub retention_ms: u64,
+    /// How long after its end the name of a request cannot be used again, if the record is not kept for longer.
+    pub name_retention_ms: u64,
     /// How long a delivery that was given up is kept, and with it what it is about.
     pub dead_letter_ms: u64,
     /// What happens when a nonce is lost to a foreign transaction.
@@ -125,6 +127,7 @@ impl Default for Config {
             drafts_max: 16,
             actions_max: 64,
             retention_ms: 24 * 3600 * 1000,
+            name_retention_ms: 30 * 24 * 3600 * 1000,
             dead_letter_ms: 7 * 24 * 3600 * 1000,
             on_foreign: OnForeign::Requeue,
             holds_key: true,

@@ -7,7 +7,8 @@
 //!   e/SUBJECT/SEQUENCE               event                            d/ACCOUNT/…          deliveries to be made
 //!   c/ACCOUNT/TIME/ID                commands to be obeyed            x/ACCOUNT/…          dead letters
 //!   w/ENDPOINT                       webhook endpoint                 g/GROUP              account group
-//!   i/CHAIN                          a chain's first block
+//!   i/CHAIN                          a chain's first block            k/REQUEST            name of a forgotten request
+//!   u/TIME/ID                        names of forgotten requests
 //! ```
 
 use super::{AccountId, Nonce, RequestId, Subject, commit::Key};
@@ -69,10 +70,24 @@ pub fn all_done() -> Key {
     "t/".to_owned()
 }
 
-/// The end that a row of [`all_done`] stands for.
-pub fn time_of_done(key: &str) -> Option<Time> {
-    let time = key.strip_prefix("t/")?.split('/').next()?;
-    u64::from_str_radix(time, 16).ok().map(Time::from_millis)
+/// What stays of a request that was forgotten.
+pub fn used_name(id: &RequestId) -> Key {
+    format!("k/{id}")
+}
+
+/// The name of a request that was forgotten, by the time of its end.
+pub fn used(completed_at: Time, id: &RequestId) -> Key {
+    format!("u/{:016x}/{id}", completed_at.as_millis())
+}
+
+/// All names of forgotten requests, in the order of their ends.
+pub fn all_used() -> Key {
+    "u/".to_owned()
+}
+
+/// The end that a row of [`all_done`] or [`all_used`] stands for.
+pub fn time_of_end(key: &str) -> Option<Time> {
+    u64::from_str_radix(key.split('/').nth(1)?, 16).ok().map(Time::from_millis)
 }
 
 /// An event.

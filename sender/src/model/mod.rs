@@ -19,6 +19,7 @@ mod fees;
 mod ids;
 mod intent;
 pub mod key;
+mod name;
 mod place;
 mod quantity;
 mod request;
@@ -30,7 +31,7 @@ mod view;
 pub use accept::{AcceptError, Decision, NewRequest};
 pub use account::{
     Account, Action, CancelAnswer, CommitError, Health, LoadError, NonceHealth, OperationError,
-    RawSubmission, Rows, is_paused,
+    RawSubmission, Rows, Withdrawal, is_paused,
 };
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
@@ -44,6 +45,7 @@ pub use event::{Event, EventKind, Subject};
 pub use fees::{Fees, Quote};
 pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
+pub use name::{Known, UsedName};
 pub use place::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, Place, Slot};
-pub use request::{Failure, Held, PastAttempt, Request, State};
+pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
 pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};

@@ -2,6 +2,7 @@
 
 use super::{AccountId, AttemptKind, Fees, Inclusion, Intent, Nonce, RequestId, quantity};
 use alloy_primitives::{B256, Bytes};
+use core::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use types::Time;
 
@@ -127,6 +128,57 @@ impl State {
             (Cancelling { .. }, Mined { .. } | Cancelled | Failed(_)) => true,
             (same, other) => same == other,
         }
+    }
+}
+
+/// The states by name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[allow(missing_docs, reason = "the names of `State`, which says what they mean")]
+pub enum StateName {
+    Accepted,
+    Bound,
+    Submitted,
+    Cancelling,
+    Mined,
+    Confirmed,
+    Reverted,
+    Cancelled,
+    Expired,
+    Failed,
+}
+
+impl StateName {
+    /// The name of a state.
+    pub const fn of(state: &State) -> Self {
+        match state {
+            State::Accepted { .. } => Self::Accepted,
+            State::Bound { .. } => Self::Bound,
+            State::Submitted { .. } => Self::Submitted,
+            State::Cancelling { .. } => Self::Cancelling,
+            State::Mined { .. } => Self::Mined,
+            State::Confirmed { .. } => Self::Confirmed,
+            State::Reverted { .. } => Self::Reverted,
+            State::Cancelled => Self::Cancelled,
+            State::Expired => Self::Expired,
+            State::Failed(_) => Self::Failed,
+        }
+    }
+}
+
+impl fmt::Display for StateName {
+    /// As in JSON.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl FromStr for StateName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let quoted = serde_json::Value::String(text.to_owned());
+        serde_json::from_value(quoted).map_err(|_| format!("there is no state {text:?}"))
     }
 }
 

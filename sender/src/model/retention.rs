@@ -1,9 +1,9 @@
 //! Forgetting: a record is kept for a while after its end, then all that belongs to it goes in one commit. What somebody
 //! is still to be told stays, and so does what was given up, for a while of its own: a dead letter is worth nothing
-//! without its event.
+//! without its event. The name stays used for a longer while: the commit that deletes the request writes [`UsedName`].
 
 use super::{
-    Authority, Commit, Config, Delivery, Event, Fence, Precondition, Request, Subject, Write,
+    Authority, Commit, Config, Delivery, Event, Fence, Precondition, Request, Subject, UsedName, Write,
     commit::{Key, Value},
     key,
 };
@@ -45,8 +45,42 @@ pub fn forget(
         writes.push(Write::Delete(key::event(&subject, sequence)));
         preconditions.extend(nobody_needs((&subject, sequence), request.account, config));
     }
+    writes.extend(name_rows(request, config, now)?);
     let authority = Authority::Holder(Fence::of(request.account, epoch));
     Ok(Some(Commit { authority, preconditions, writes }))
+}
+
+/// The rows that keep the name of a request from being used again; none if its time is over too.
+fn name_rows(request: &Request, config: &Config, now: Time) -> Result<Vec<Write>, serde_json::Error> {
+    #[cfg(feature = "bugs")]
+    if config.makes(super::Mistake::NameGoesWithRequest) {
+        return Ok(vec![]);
+    }
+    match UsedName::of(request).filter(|used| !is_over(used.completed_at, config.name_retention_ms, now)) {
+        None => Ok(vec![]),
+        Some(used) => Ok(vec![
+            Write::Put(key::used_name(&used.id), serde_json::to_vec(&used)?),
+            Write::Put(key::used(used.completed_at, &used.id), vec![]),
+        ]),
+    }
+}
+
+/// The commit after which a name may be used again, if its request ended long enough ago.
+pub fn forget_name(
+    used: &UsedName,
+    epoch: u64,
+    config: &Config,
+    now: Time,
+) -> Result<Option<Commit>, serde_json::Error> {
+    if !is_over(used.completed_at, config.name_retention_ms, now) {
+        return Ok(None);
+    }
+    let row = key::used_name(&used.id);
+    Ok(Some(Commit {
+        authority: Authority::Holder(Fence::of(used.account, epoch)),
+        preconditions: vec![Precondition::Is(row.clone(), serde_json::to_vec(used)?)],
+        writes: vec![Write::Delete(row), Write::Delete(key::used(used.completed_at, &used.id))],
+    }))
 }
 
 /// The commit that forgets an event of an account, if it is old enough. It conflicts as [`forget`] does.
@@ -80,7 +114,7 @@ pub fn bury(
     }))
 }
 
-/// The commit that forgets a place in the list of ended requests which leads to no request that ended then. It belongs to
+/// The commit that forgets a place in a list of what has ended which leads to no row that ended then. It belongs to
 /// no account, so somebody else's fence has to do.
 pub fn forget_place(place: Key, request: (Key, Option<Value>), fence: Fence) -> Commit {
     let unchanged = match request {

@@ -23,6 +23,8 @@ pub(super) struct Mirror {
     pub requests: BTreeMap<RequestId, Request>,
     events: BTreeMap<Subject, u32>,
     dead: BTreeSet<String>,
+    /// Requests that were forgotten, and until when their names are promised to stay used.
+    pub forgotten: BTreeMap<RequestId, Time>,
 }
 
 /// Checks everything.
@@ -138,7 +140,8 @@ impl Checker {
                 Write::Put(key, _) if key.starts_with("x/") => {
                     self.mirror.dead.insert(key.clone());
                 }
-                Write::Delete(key) if key.starts_with("r/") => self.wrong(format!("R1: {key} was deleted")),
+                Write::Delete(key) if key.starts_with("r/") => self.on_forgotten(key, now),
+                Write::Delete(key) if key.starts_with("k/") => self.on_name_forgotten(key, now),
                 _ => {}
             }
         }
@@ -161,6 +164,10 @@ impl Checker {
     /// A request's row. Returns its name if it was bound now.
     fn on_request(&mut self, new: Request, told: &[Event], chain: &Chain, now: Time) -> Option<RequestId> {
         let id = new.id.clone();
+        if self.mirror.forgotten.contains_key(&id) {
+            // Callers here come with no name after its time.
+            self.wrong(format!("R9: {id} was forgotten, and is accepted a second time"));
+        }
         let subject = Subject::Request(id.clone());
         if self.mirror.events.get(&subject) != Some(&new.events) {
             self.wrong(format!("W1: {id} counts {} events", new.events));

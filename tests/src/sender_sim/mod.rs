@@ -48,6 +48,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("recycle-after-send", Bug::Model(Mistake::RecycleAfterSend)),
     ("send-before-record", Bug::Model(Mistake::SendBeforeRecord)),
     ("old-copy-is-new", Bug::Model(Mistake::OldCopyIsNew)),
+    ("name-goes-with-request", Bug::Model(Mistake::NameGoesWithRequest)),
 ];
 
 impl Options {
@@ -90,6 +91,11 @@ pub const fn is_harsh(seed: u64) -> bool {
 /// Whether a seed's owners take several answers in before they write.
 pub const fn takes_together(seed: u64) -> bool {
     seed.is_multiple_of(5)
+}
+
+/// Whether a seed's requests are forgotten soon after their end, and some callers withdraw theirs.
+pub const fn forgets(seed: u64) -> bool {
+    seed % 7 == 4
 }
 
 /// Runs one seed. A panic is a violation.

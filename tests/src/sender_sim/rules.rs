@@ -2,7 +2,7 @@
 
 use super::{chain::Chain, check::Checker};
 use alloy_primitives::U256;
-use sender::model::{Account, Attempt, AttemptKind, Place, Request, RequestId, Slot, State};
+use sender::model::{Account, Attempt, AttemptKind, Place, Request, RequestId, Slot, State, key};
 use types::{Duration, Time};
 
 impl Checker {
@@ -23,6 +23,33 @@ impl Checker {
         if attempt.fees.max_fee_per_gas > cap || slot.attempts.len() > self.config.bumps_max + 2 {
             self.wrong(format!("F2: nonce {nonce} offers {:?}, the cap is {cap}", attempt.fees));
         }
+    }
+
+    /// A request's row goes: it has ended, and its time is over. From now on its name must keep the promise alone.
+    pub(super) fn on_forgotten(&mut self, key: &str, now: Time) {
+        let id = key::request_of_live(key);
+        let ended = id.and_then(|id| Some((self.mirror.requests.get(&id)?.completed_at?, id)));
+        let keep = |ms: u64, end: Time| end + Duration::from_millis(ms);
+        match ended.filter(|(end, _)| now >= keep(self.config.retention_ms, *end)) {
+            Some((end, id)) => {
+                self.mirror.forgotten.insert(id, keep(self.config.name_retention_ms, end));
+            }
+            None => self.wrong(format!("R1: {key} was deleted")),
+        }
+    }
+
+    /// A name goes: not before the time that was promised.
+    pub(super) fn on_name_forgotten(&mut self, key: &str, now: Time) {
+        let id = key::request_of_live(key);
+        let until = id.and_then(|id| self.mirror.forgotten.get(&id));
+        if until.is_none_or(|until| now < *until) {
+            self.wrong(format!("R9: the name {key} was forgotten before its time"));
+        }
+    }
+
+    /// Whether a name is promised to stay used: of all but those whose requests were forgotten long ago.
+    pub(super) fn is_promised(&self, id: &RequestId, now: Time) -> bool {
+        self.mirror.forgotten.get(id).is_none_or(|until| now < *until)
     }
 
     /// Each nonce of the range has one place, and each side of a binding knows the other.

@@ -8,8 +8,8 @@ use super::{
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
 use sender::model::{
-    AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, NewRequest, Purpose,
-    RawSubmission, Request, RequestId, accept, key,
+    AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, Known, NewRequest,
+    Purpose, RawSubmission, Request, RequestId, accept, key,
 };
 use types::{Duration, Time};
 
@@ -94,6 +94,7 @@ impl Simulation {
             2 => self.borrow_nonce(),
             3 => self.repeat_some(),
             4 => self.cancel_by_an_old_copy(),
+            5 if self.world.forgets => self.withdraw_some(),
             _ => {}
         }
         self.use_loans();
@@ -135,18 +136,22 @@ impl Simulation {
         NewRequest { id, account: self.world.id, intent, body, expires_at }
     }
 
-    fn stored(&self, id: &RequestId) -> Option<Request> {
-        let row = self.world.store.row(&key::request(id))?;
-        serde_json::from_slice(&row).ok()
+    /// What is durable under a name.
+    fn known(&self, id: &RequestId) -> Option<Known> {
+        let row = |key: String| self.world.store.row(&key);
+        let (request, used) = (row(key::request(id)), row(key::used_name(id)));
+        Known::read(request.as_deref(), used.as_deref()).ok().flatten()
     }
 
     /// Hands a request over. Who gets no answer tries again, for as long as it takes.
     fn ask_for(&mut self, new: NewRequest) {
-        let existing = self.stored(&new.id);
-        let decision =
-            accept::decide(new.clone(), existing.as_ref(), 0, &self.world.config.clone(), self.world.now());
-        match decision {
-            Ok(Decision::Replayed) => self.answered_well(new),
+        let (known, now) = (self.known(&new.id), self.world.now());
+        if !self.world.checker.is_promised(&new.id, now) {
+            // Nobody comes with a name after its time.
+            return;
+        }
+        match accept::decide(new.clone(), known.as_ref(), 0, &self.world.config.clone(), now) {
+            Ok(Decision::Replayed | Decision::Forgotten) => self.answered_well(new),
             Ok(Decision::New(_, commit)) => match self.world.commit(&commit, None) {
                 Committing::Done => self.answered_well(new),
                 _ => self.users.unanswered.push(new),
@@ -161,7 +166,9 @@ impl Simulation {
 
     fn answered_well(&mut self, new: NewRequest) {
         self.world.checker.on_accepted(&new.id);
-        self.users.copies.extend(self.stored(&new.id));
+        if let Some(Known::Request(request)) = self.known(&new.id) {
+            self.users.copies.push(*request);
+        }
         self.users.answered.push(new);
     }
 
@@ -170,23 +177,37 @@ impl Simulation {
         (count > 0).then(|| self.users.answered[self.world.rng.below(count) as usize].clone())
     }
 
-    /// The same key and body have the same answer in every state; the same key with another body has none.
+    /// The same key and body have the same answer in every state, and after the request is forgotten; the same key with
+    /// another body has none.
     fn repeat_some(&mut self) {
         let Some(new) = self.some_request() else { return };
-        let existing = self.stored(&new.id);
+        let known = self.known(&new.id);
         let (config, now) = (self.world.config.clone(), self.world.now());
-        let same = accept::decide(new.clone(), existing.as_ref(), 0, &config, now);
+        if !self.world.checker.is_promised(&new.id, now) {
+            return;
+        }
+        let same = accept::decide(new.clone(), known.as_ref(), 0, &config, now);
         let other = NewRequest { body: B256::ZERO, ..new.clone() };
-        let other = accept::decide(other, existing.as_ref(), 0, &config, now);
-        let well = matches!(same, Ok(Decision::Replayed)) && matches!(other, Err(AcceptError::Mismatch(_)));
-        if !well {
-            self.world.checker.violations.push(format!("R4: {} is not what it was", new.id));
+        let other = accept::decide(other, known.as_ref(), 0, &config, now);
+        let violations = &mut self.world.checker.violations;
+        match (same, other) {
+            (Ok(Decision::Replayed | Decision::Forgotten), Err(AcceptError::Mismatch(_))) => {}
+            (Ok(Decision::New(..)), _) => {
+                violations.push(format!("R9: {} would be accepted a second time", new.id));
+            }
+            _ => violations.push(format!("R4: {} is not what it was", new.id)),
         }
     }
 
     fn cancel_some(&mut self) {
         if let Some(new) = self.some_request() {
             self.command(CommandKind::Cancel(new.id));
+        }
+    }
+
+    fn withdraw_some(&mut self) {
+        if let Some(new) = self.some_request() {
+            self.command(CommandKind::Withdraw(new.id));
         }
     }
 

@@ -9,9 +9,12 @@ use super::{
 };
 use alloy_primitives::B256;
 use sender::{
-    model::{Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key},
-    store::{Acquired, LEASE_MS},
+    model::{
+        Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key, retention,
+    },
+    store::{Acquired, LEASE_MS, Outcome},
 };
+use types::{Duration, Time};
 
 /// One owner.
 #[derive(Debug)]
@@ -80,6 +83,40 @@ impl Simulation {
         self.workers[owner].ticks += 1;
         if self.workers[owner].ticks.is_multiple_of(3) && self.is_awake(owner) {
             self.deliver(owner);
+        }
+        if self.workers[owner].ticks.is_multiple_of(4) && self.is_awake(owner) {
+            self.forget_what_is_over(owner);
+        }
+    }
+
+    /// Forgets requests and names whose time is over, in the owner's name, as the product's housekeeping does.
+    fn forget_what_is_over(&mut self, owner: usize) {
+        let Some(epoch) = self.workers[owner].epoch else { return };
+        let (now, config) = (self.world.now(), self.world.config.clone());
+        let store = &self.world.store;
+        let ended = |list: String, keep_ms: u64| {
+            let rows = store.rows(&list, None, usize::MAX).into_iter();
+            let over = move |at: Time| now.since(at) >= Duration::from_millis(keep_ms);
+            rows.filter(move |(name, _)| key::time_of_end(name).is_some_and(over))
+                .filter_map(|(name, _)| key::request_of_live(&name))
+        };
+        let mut commits = Vec::new();
+        for id in ended(key::all_done(), config.retention_ms) {
+            let request = store.row(&key::request(&id)).and_then(|row| serde_json::from_slice(&row).ok());
+            commits.extend(request.and_then(|it| retention::forget(&it, epoch, &config, now).ok().flatten()));
+        }
+        for id in ended(key::all_used(), config.name_retention_ms) {
+            let used = store.row(&key::used_name(&id)).and_then(|row| serde_json::from_slice(&row).ok());
+            commits
+                .extend(used.and_then(|it| retention::forget_name(&it, epoch, &config, now).ok().flatten()));
+        }
+        for commit in commits {
+            match self.world.commit(&commit, None) {
+                // A conflict means that somebody is still to be told something about it.
+                Committing::Done | Committing::Refused(Outcome::Conflict(_)) => {}
+                Committing::Crashed => return self.crash(owner),
+                Committing::Unknown | Committing::Refused(_) => return,
+            }
         }
     }
 

@@ -65,6 +65,8 @@ pub(super) struct World {
     pub healed_at: Option<u64>,
     /// Whether owners take several answers in before they write.
     pub together: bool,
+    /// Whether requests are forgotten soon after their end, and some are withdrawn.
+    pub forgets: bool,
     pub traits: BTreeMap<String, Traits>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Due>,
@@ -154,7 +156,7 @@ impl Simulation {
         let mut rng = Rng::new(seed);
         let faults = Faults::swarm(&mut rng, super::is_harsh(seed));
         let heal_at = rng.within(FAULT_MS.0, FAULT_MS.1);
-        let config = Arc::new(config(&mut rng, options));
+        let config = Arc::new(config(&mut rng, seed, options));
         let id = AccountId { chain_id: 1337, address: Address::repeat_byte(0xaa) };
         let (count, depth, txs) = (rng.below(20), rng.within(1, 6), rng.within(1, 12));
         let mut world = World {
@@ -170,6 +172,7 @@ impl Simulation {
             now_ms: 1_000_000,
             healed_at: None,
             together: super::takes_together(seed),
+            forgets: super::forgets(seed),
             traits: BTreeMap::new(),
             due: BinaryHeap::new(),
             events: BTreeMap::new(),
@@ -308,7 +311,18 @@ fn plenty() -> U256 {
 }
 
 /// Small limits, so that they matter.
-fn config(rng: &mut Rng, options: &Options) -> Config {
+fn config(rng: &mut Rng, seed: u64, options: &Options) -> Config {
+    let mut config = limits(rng, options);
+    if super::forgets(seed) {
+        config.retention_ms = rng.within(1_000, 60_000);
+        if rng.chance(300) {
+            config.name_retention_ms = rng.within(60_000, 300_000);
+        }
+    }
+    config
+}
+
+fn limits(rng: &mut Rng, options: &Options) -> Config {
     Config {
         in_flight_max: rng.within(2, 16) as usize,
         pool_slots: 16,

@@ -1,11 +1,14 @@
 //! What every store must do, in the order in which one would explain it. A store that differs in any of it panics here.
 
-use super::acceptance;
+use super::{acceptance, account};
 use sender::{
-    model::{Authority, Commit, Fence, Precondition, Write, key},
+    model::{
+        Authority, Commit, Config, Fence, Precondition, Request, State, UsedName, Write, key, retention,
+    },
     store::{Acquired, Outcome, Store, StoreError},
 };
 use std::sync::Arc;
+use types::{Duration, Time};
 
 /// Longer than any check takes.
 const LONG_MS: u64 = 600_000;
@@ -22,6 +25,7 @@ pub async fn run(store: Arc<dyn Store>, pass: &(dyn Fn(u64) + Sync)) {
     values(&*store).await;
     scans(&*store).await;
     one_acceptance(&store).await;
+    names_stay_used(&*store).await;
     no_lost_update(&store).await;
 }
 
@@ -212,6 +216,46 @@ async fn one_acceptance(store: &Arc<dyn Store>) {
 }
 
 /// Sixteen writers add to one number, each on the condition that it is still what they read.
+/// A request is forgotten, and its name is not: no acceptance, also one that was decided before, makes it again.
+async fn names_stay_used(store: &dyn Store) {
+    let accepted = acceptance("forgotten");
+    assert_eq!(store.commit(accepted.clone()).await, Ok(Outcome::Committed));
+    let id = "forgotten".parse().unwrap();
+    let stored = row(store, &key::request(&id)).await.unwrap();
+    let end = Time::from_millis(2);
+    let mut request: Request = serde_json::from_slice(&stored).unwrap();
+    (request.state, request.completed_at) = (State::Cancelled, Some(end));
+    let lease = account().to_string();
+    let epoch = take(store, &lease, "a", LONG_MS, true).await;
+    let name = key::request(&id);
+    let ended = vec![
+        Write::Put(name.clone(), serde_json::to_vec(&request).unwrap()),
+        Write::Delete(key::live(account(), request.accepted_at, &id)),
+        put(&key::done(end, &id), b""),
+    ];
+    let commit = holder(&lease, epoch, vec![is(&name, &stored)], ended);
+    assert_eq!(store.commit(commit).await, Ok(Outcome::Committed));
+    let config = Config::default();
+    let later = end + Duration::from_millis(config.retention_ms);
+    let forget = retention::forget(&request, epoch, &config, later).unwrap().unwrap();
+    assert_eq!(store.commit(forget).await, Ok(Outcome::Committed));
+    assert_eq!(row(store, &name).await, None);
+    let kept = key::used_name(&id);
+    let used: UsedName = serde_json::from_slice(&row(store, &kept).await.unwrap()).unwrap();
+    // The delivery of the first acceptance is still there, and would conflict by itself.
+    let own = |precondition: &Precondition| !precondition.key().starts_with("d/");
+    let again = Commit {
+        preconditions: accepted.preconditions.into_iter().filter(own).collect(),
+        writes: accepted.writes.into_iter().filter(|write| !write.key().starts_with("d/")).collect(),
+        ..accepted
+    };
+    assert_eq!(store.commit(again.clone()).await, Ok(Outcome::Conflict(kept.clone())));
+    let much_later = end + Duration::from_millis(config.name_retention_ms);
+    let forget = retention::forget_name(&used, epoch, &config, much_later).unwrap().unwrap();
+    assert_eq!(store.commit(forget).await, Ok(Outcome::Committed));
+    assert_eq!(store.commit(again).await, Ok(Outcome::Committed));
+}
+
 async fn no_lost_update(store: &Arc<dyn Store>) {
     const EACH: u64 = 10;
     let epoch = take(&**store, "count", "a", LONG_MS, false).await;

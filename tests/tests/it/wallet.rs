@@ -79,16 +79,18 @@ fn what_cannot_be_sent_is_refused_in_words_that_wallets_know() {
     let high = refused(json!({ "from": ALICE, "to": BOB, "nonce": "0x7" }));
     assert!(high.contains("nonce too high"), "{high}");
     assert!(refused(json!({ "from": ALICE })).contains("without any data"));
-    assert!(refused(json!({ "from": ALICE, "to": BOB, "chainId": "0x1" })).contains("another chain"));
+    let elsewhere = refused(json!({ "from": ALICE, "to": BOB, "chainId": "0x1" }));
+    assert!(elsewhere.contains("another chain: it names 1, this one is 1337"), "{elsewhere}");
     let both = json!({ "from": ALICE, "to": BOB, "gasPrice": "0x1", "maxFeePerGas": "0x1" });
     assert!(refused(both).contains("both gasPrice"));
     // Code that reverts at once: no nonce is spent, and the data comes back.
     let reverts = refused(json!({ "from": ALICE, "data": "0x602a60005260206000fd" }));
     assert!(reverts.contains("execution reverted") && reverts.contains("000000002a"), "{reverts}");
-    // More than the account has: accepted, held, and the others go on.
+    // More than the account has: it is withdrawn, and the others go on.
     let dear = json!({ "from": ALICE, "to": BOB, "value": "0xffffffffffffffffffffffff" });
     let held = refused(dear);
-    assert!(held.contains("-32003") && held.contains("requestId") && held.contains("funds"), "{held}");
+    assert!(held.contains("-32003") && held.contains("requestId"), "{held}");
+    assert!(held.contains("insufficient funds for gas * price + value"), "{held}");
     let hash = wallet.ok("eth_sendTransaction", json!([{ "from": ALICE, "to": CAROL, "value": "0x1" }]));
     assert_eq!(wallet.receipt(&hash)["status"], "0x1");
 }

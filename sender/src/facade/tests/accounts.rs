@@ -1,9 +1,9 @@
 //! Accounts and nonces.
 
-use super::{CHAIN, World, receiver, submission};
+use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
-    facade::{Done, From, Kind, RawTransaction},
+    facade::{Done, Kind, RawTransaction},
     keys::LocalSigner,
     model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State},
     transaction,
@@ -143,7 +143,7 @@ async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     let wrong = crate::facade::NewEndpoint { url: "file:///etc/passwd".into(), ..new };
     assert_eq!(world.sender.create_endpoint(wrong).await.unwrap_err().kind(), Kind::Invalid);
     assert_eq!(
-        world.sender.submit(submission("x", From::Group("g".into()), 1)).await.unwrap_err().kind(),
+        world.sender.submit(submission("x", of_group("g"), 1)).await.unwrap_err().kind(),
         Kind::NotFound
     );
 }

@@ -1,24 +1,29 @@
 //! Nothing grows for ever, and nothing goes while somebody may still want it.
 
-use super::{CHAIN, World, config, submission};
+use super::{CHAIN, World, config, group, receiver, submission};
 use crate::{
-    facade::{From, NewEndpoint},
+    Error,
+    facade::{From, Funding, Kind, NewEndpoint, NewGroup},
     forget::Forgetting,
     model::{
-        AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Fence, Intent, Request, State,
-        Subject, Write, delivery::TRIES_MAX, key,
+        AcceptError, AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Fence, Intent,
+        Request, RequestId, State, StateName, Subject, UsedName, Write, delivery::TRIES_MAX, key,
     },
     store::{Acquired, LEASE_MS, Outcome},
 };
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, U256};
 use types::Time;
 
-/// A world that keeps nothing for longer than a millisecond, except dead letters.
+/// A world that keeps nothing for longer than a millisecond, except dead letters and names.
 async fn forgetful(dead_letter_ms: u64) -> World {
     let first = World::new(1).await;
-    first.sender.shutdown().await;
-    let config = Config { retention_ms: 1, dead_letter_ms, ..config() };
-    World::with(first.chain.clone(), first.store.clone(), first.keys.clone(), config, None).await
+    restarted(&first, Config { retention_ms: 1, dead_letter_ms, ..config() }).await
+}
+
+/// The same rows under another configuration.
+async fn restarted(world: &World, config: Config) -> World {
+    world.sender.shutdown().await;
+    World::with(world.chain.clone(), world.store.clone(), world.keys.clone(), config, None).await
 }
 
 impl World {
@@ -170,4 +175,73 @@ async fn what_cannot_go_yet_stands_in_nobodys_way() {
     world.forget().await;
     assert_eq!((world.rows("r/").await.len(), world.rows("t/").await.len()), (1_199, 1_199));
     assert!(world.sender.by_key("r1199").await.is_err());
+}
+
+#[tokio::test]
+async fn a_name_stays_used_when_its_request_is_forgotten() {
+    let mut world = forgetful(1).await;
+    let new = |value| submission("a", From::Account(world.account(0)), value);
+    let (same, other) = (new(1), new(2));
+    world.sender.submit(same.clone()).await.unwrap();
+    let done = world.confirmed("a").await;
+    world.forget().await;
+    assert_eq!((world.rows("r/").await.len(), world.rows("t/").await.len()), (0, 0));
+    let keep = |name_retention_ms| Config { retention_ms: 1, name_retention_ms, ..config() };
+    // Also for a process that knows nothing but the rows.
+    for _ in 0..2 {
+        let used = world.sender.submit(same.clone()).await.unwrap_err();
+        assert_eq!((used.kind(), used.should_retry()), (Kind::Gone, false));
+        let Error::Forgotten(used) = used else { panic!("{used}") };
+        assert_eq!((used.outcome, used.hash), (StateName::Confirmed, done.hash()));
+        let mismatch = world.sender.submit(other.clone()).await.unwrap_err();
+        assert!(matches!(mismatch, Error::Accept(AcceptError::Mismatch(_))), "{mismatch}");
+        let asked = world.sender.by_key("a").await.unwrap_err();
+        assert!(matches!(asked, Error::Forgotten(_)), "{asked}");
+        assert!(matches!(world.sender.cancel(&done.request.id).await, Err(Error::Forgotten(_))));
+        assert_eq!(world.sender.by_hash(done.hash().unwrap()).await.unwrap(), None);
+        world = restarted(&world, keep(600_000)).await;
+        world.forget().await;
+    }
+    assert_eq!(world.chain.received(receiver("a")), 1);
+    assert_eq!(world.rows("k/").await, ["k/a"]);
+    // After its time the name is as good as new.
+    world = restarted(&world, keep(1)).await;
+    world.forget().await;
+    assert_eq!((world.rows("k/").await.len(), world.rows("u/").await.len()), (0, 0));
+    assert_eq!(world.sender.by_key("a").await.unwrap_err().kind(), Kind::NotFound);
+    assert!(!world.sender.submit(same).await.unwrap().replayed);
+    world.confirmed("a").await;
+}
+
+#[tokio::test]
+async fn the_name_of_a_forgotten_request_is_a_small_row() {
+    let longest = "n".repeat(RequestId::BYTES_MAX);
+    let used = UsedName {
+        id: longest.parse().unwrap(),
+        account: AccountId { chain_id: u64::MAX, address: Address::repeat_byte(255) },
+        body: B256::repeat_byte(255),
+        outcome: StateName::Confirmed,
+        hash: Some(B256::repeat_byte(255)),
+        block: Some(u64::MAX),
+        completed_at: Time::from_millis(u64::MAX),
+    };
+    let bytes = serde_json::to_vec(&used).unwrap().len();
+    assert!(bytes <= 600, "{bytes}");
+}
+
+#[tokio::test]
+async fn top_ups_go_on_after_the_last_one_is_forgotten() {
+    let first = World::new(2).await;
+    let config = Config { retention_ms: 1, ..config() };
+    let mut world = restarted(&first, config).await;
+    let (member, owner) = (world.account(0).address, world.account(1).address);
+    let (balance, amount) = (world.chain.balance(member), U256::from(10));
+    let funding = Funding { owner, threshold: balance + amount + amount, amount };
+    let new = NewGroup { funding: Some(funding), ..group("g", vec![member]) };
+    world.sender.create_group(new).await.unwrap();
+    world.confirmed(&format!("top-up:g:{member:x}:0")).await;
+    world.forget().await;
+    world.sender.tend_groups().await;
+    world.confirmed(&format!("top-up:g:{member:x}:1")).await;
+    assert_eq!(world.chain.received(member), 2);
 }

@@ -1,7 +1,8 @@
 //! Groups: picking, growing, paying.
 
-use super::{World, group, submission};
+use super::{CHAIN, World, group, of_group, submission};
 use crate::{
+    Error,
     facade::{From, Funding, Kind, NewGroup},
     keys::LocalKeys,
 };
@@ -17,10 +18,10 @@ async fn the_least_loaded_account_of_a_group_sends() {
     let mut used = BTreeSet::new();
     for index in 0..3 {
         let key = format!("g-{index}");
-        let taken = world.sender.submit(submission(&key, From::Group("g".into()), 1)).await.unwrap();
+        let taken = world.sender.submit(submission(&key, of_group("g"), 1)).await.unwrap();
         used.insert(taken.transaction.request.account.address);
         // The same again is the same request, whoever would be picked now.
-        let again = world.sender.submit(submission(&key, From::Group("g".into()), 1)).await.unwrap();
+        let again = world.sender.submit(submission(&key, of_group("g"), 1)).await.unwrap();
         assert!(again.replayed);
     }
     assert_eq!(used.len(), 3);
@@ -28,6 +29,21 @@ async fn the_least_loaded_account_of_a_group_sends() {
     for index in 0..3 {
         world.confirmed(&format!("g-{index}")).await;
     }
+}
+
+#[tokio::test]
+async fn a_group_of_another_chain_is_refused_and_the_error_names_both_chains() {
+    let mut world = World::new(2).await;
+    world.sender.create_group(group("g", world.keys.addresses())).await.unwrap();
+    let of_chain = |chain_id| From::Group { name: "g".into(), chain_id: Some(chain_id) };
+    let refused = world.sender.submit(submission("a", of_chain(31_337), 1)).await.unwrap_err();
+    assert!(matches!(refused, Error::GroupChain { group_chain: CHAIN, chain_id: 31_337, .. }), "{refused}");
+    assert!(refused.to_string().contains("99") && refused.to_string().contains("31337"), "{refused}");
+    assert_eq!(refused.kind(), Kind::Invalid);
+    // Nothing was accepted, so the name is still free.
+    let taken = world.sender.submit(submission("a", of_chain(CHAIN), 1)).await.unwrap();
+    assert!(!taken.replayed);
+    world.confirmed("a").await;
 }
 
 #[tokio::test]
@@ -43,7 +59,7 @@ async fn a_busy_group_grows_and_its_new_account_is_paid_for() {
     world.sender.create_group(new.clone()).await.unwrap();
     world.chain.set(|chain| chain.waits = true);
     for index in 0..4 {
-        world.sender.submit(submission(&format!("b-{index}"), From::Group("g".into()), 1)).await.unwrap();
+        world.sender.submit(submission(&format!("b-{index}"), of_group("g"), 1)).await.unwrap();
     }
     assert!(world.sender.is_busy(&world.sender.group("g").unwrap()));
     world.sender.tend_groups().await;
@@ -91,7 +107,7 @@ async fn an_account_whose_key_is_elsewhere_is_not_picked() {
     let mut world = World::on(other.chain.clone(), other.store.clone(), Arc::new(keys)).await;
     for index in 0..4 {
         let key = format!("k-{index}");
-        let taken = world.sender.submit(submission(&key, From::Group("g".into()), 1)).await.unwrap();
+        let taken = world.sender.submit(submission(&key, of_group("g"), 1)).await.unwrap();
         assert_eq!(taken.transaction.request.account, world.account(0));
         world.confirmed(&key).await;
     }

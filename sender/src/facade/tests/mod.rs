@@ -6,6 +6,7 @@ mod forget;
 mod groups;
 mod requests;
 mod shared;
+mod waiting;
 
 use super::{Error, From, NewGroup, Sender, Settings, StartDeliveries, Submission, Transaction};
 use crate::{
@@ -151,6 +152,11 @@ fn submission(key: &str, from: From, value: u64) -> Submission {
 
 fn receiver(key: &str) -> Address {
     Address::from_word(keccak256(key))
+}
+
+/// Whoever of a group is the least loaded.
+fn of_group(name: &str) -> From {
+    From::Group { name: name.into(), chain_id: None }
 }
 
 fn group(name: &str, members: Vec<Address>) -> NewGroup {

@@ -1,6 +1,6 @@
 //! Requests, from acceptance to their one end.
 
-use super::{CHAIN, World, receiver, submission};
+use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
     facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, StateName, Transaction},
@@ -56,7 +56,7 @@ async fn what_cannot_be_accepted_is_refused_and_changes_nothing() {
     let elsewhere = AccountId { chain_id: 5, ..world.account(0) };
     let unknown = world.sender.submit(submission("a", From::Account(elsewhere), 1)).await.unwrap_err();
     assert!(matches!(unknown, Error::UnknownChain(5)), "{unknown}");
-    let unknown = world.sender.submit(submission("a", From::Group("nobody".into()), 1)).await.unwrap_err();
+    let unknown = world.sender.submit(submission("a", of_group("nobody"), 1)).await.unwrap_err();
     assert_eq!(unknown.kind(), Kind::NotFound);
     let mut large = submission("a", From::Account(world.account(0)), 1);
     large.intent.data = vec![0; 200_000].into();

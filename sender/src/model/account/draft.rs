@@ -245,6 +245,26 @@ impl Account {
         Readiness::Ready(Box::new(Plan { purpose, kind, nonce, intent: request.intent.clone(), gas, fees }))
     }
 
+    /// Why a held request is held, judged by a look at the chain that came after its acceptance. None if nothing holds it
+    /// now, or there is no such look yet; then the chain is looked at. The row of a request that was held before the last
+    /// payment to the account says so until its simulation is answered.
+    pub fn verdict(&mut self, id: &RequestId, now: Time) -> Option<Held> {
+        if self.row.paused {
+            return Some(Held::Paused);
+        }
+        let request = self.requests.get(id).filter(|_| self.is_held(id))?;
+        match &self.view {
+            Some((view, at)) if *at > request.accepted_at => match self.readiness(id, view, now) {
+                Readiness::Hold(held) => Some(held),
+                _ => None,
+            },
+            _ => {
+                self.wake(now);
+                None
+            }
+        }
+    }
+
     /// The most that an attempt of a request may offer per gas. The last part under the account's cap is kept for the
     /// noop that must be able to replace it: a request that can neither be mined nor cancelled would stop all others.
     pub(super) fn cap(&self, intent: &Intent) -> u128 {

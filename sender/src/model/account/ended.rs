@@ -11,7 +11,7 @@ use types::Time;
 /// Ends that are remembered.
 const ENDED_MAX: usize = 1_024;
 
-/// See the [module](self). A name may be used again once a record is forgotten, so the time of acceptance belongs to it.
+/// See the [module](self). A name may be used again once it is forgotten, so the time of acceptance belongs to it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ended {
     known: BTreeSet<(Time, RequestId)>,

@@ -40,7 +40,7 @@ pub use action::Action;
 pub use changes::CommitError;
 pub use health::{Health, NonceHealth};
 pub use load::{LoadError, Rows};
-pub use operate::{CancelAnswer, OperationError};
+pub use operate::{CancelAnswer, OperationError, Withdrawal};
 pub use raw::RawSubmission;
 
 /// Resets that are remembered.

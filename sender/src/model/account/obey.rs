@@ -25,6 +25,7 @@ impl Account {
     fn obey(&mut self, kind: &CommandKind, now: Time) -> Result<(), OperationError> {
         match kind {
             CommandKind::Cancel(id) => self.cancel(id, now).map(|_| ()),
+            CommandKind::Withdraw(id) => self.withdraw(id, now).map(|_| ()),
             CommandKind::Replace(id, fees) => self.replace(id, *fees, now),
             CommandKind::Pause => {
                 self.pause_sending(true);

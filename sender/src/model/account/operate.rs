@@ -15,6 +15,15 @@ pub enum CancelAnswer {
     TooLate,
 }
 
+/// The answer to a withdrawal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Withdrawal {
+    /// It is cancelled and will never be mined.
+    Withdrawn,
+    /// Something of it has left, and it goes on.
+    TooLate,
+}
+
 /// Why something was not done. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OperationError {
@@ -82,6 +91,23 @@ impl Account {
             _ => return Ok(CancelAnswer::TooLate),
         }
         Ok(CancelAnswer::Cancelled)
+    }
+
+    /// Cancels a request whose caller does not wait any longer, unless something of it has left: that one goes on, and
+    /// no noop competes with it.
+    pub fn withdraw(&mut self, id: &RequestId, now: Time) -> Result<Withdrawal, OperationError> {
+        let state = self.state_of(id).ok_or(OperationError::NotInFlight)?;
+        let left = match state.nonce() {
+            Some(nonce) => self.watches.get(&nonce).is_none_or(|watch| watch.sent),
+            None => false,
+        };
+        if left {
+            return Ok(Withdrawal::TooLate);
+        }
+        Ok(match self.cancel(id, now)? {
+            CancelAnswer::Cancelled => Withdrawal::Withdrawn,
+            CancelAnswer::Cancelling | CancelAnswer::TooLate => Withdrawal::TooLate,
+        })
     }
 
     fn end_cancelled(&mut self, id: &RequestId, now: Time) {

@@ -71,6 +71,7 @@ impl Account {
         };
         let id = raw.id;
         self.changes.require(Precondition::Absent(key::request(&id)));
+        self.changes.require(Precondition::Absent(key::used_name(&id)));
         self.requests.insert(id.clone(), request);
         self.tell(&id, EventKind::Accepted, now);
         let owner = Some(id.clone());

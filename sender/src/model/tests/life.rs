@@ -3,7 +3,7 @@
 use super::harness::{Owner, id};
 use crate::model::{
     BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
-    Intent, Place, ReceiptAnswer, SendClass, Simulation, State, key, retention,
+    Intent, Place, ReceiptAnswer, SendClass, Simulation, State, StateName, UsedName, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -376,5 +376,15 @@ fn a_record_is_forgotten_a_day_after_its_end_with_all_that_belongs_to_it() {
     assert_eq!((waits, commit.preconditions.len()), (3, 5));
     owner.store(commit);
     let left: Vec<_> = owner.rows.keys().filter(|key| key.contains("/b")).cloned().collect();
-    assert!(left.iter().all(|key| key.starts_with("d/")), "{left:?}");
+    let kept =
+        |key: &String| key.starts_with("d/") || *key == key::used_name(&id("b")) || key.starts_with("u/");
+    assert!(left.iter().all(kept), "{left:?}");
+    // Its name stays used for longer, and goes by itself.
+    let used: UsedName = serde_json::from_slice(&owner.rows[&key::used_name(&id("b"))]).unwrap();
+    assert_eq!(used.outcome, StateName::Cancelled);
+    assert_eq!(retention::forget_name(&used, 1, &owner.config, now).unwrap(), None);
+    let later = owner.time() + types::Duration::from_millis(owner.config.name_retention_ms);
+    owner.store(retention::forget_name(&used, 1, &owner.config, later).unwrap().unwrap());
+    let left = owner.rows.keys().filter(|key| key.contains("/b")).count();
+    assert_eq!(left, owner.rows.keys().filter(|key| key.starts_with("d/") && key.contains("/b")).count());
 }

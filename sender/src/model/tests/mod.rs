@@ -6,3 +6,4 @@ mod fees;
 mod harness;
 mod life;
 mod nonces;
+mod withdraw;

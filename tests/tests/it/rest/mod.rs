@@ -6,6 +6,7 @@ mod document;
 mod flow;
 mod hooks;
 mod letters;
+mod promises;
 mod signer;
 mod stub;
 mod world;
