@@ -1,5 +1,6 @@
 //! What is known of the node at one moment, as far as its health depends on it.
 
+use ::clock::Standing;
 use jam::SlotClock;
 use types::{BlockId, Time};
 
@@ -8,6 +9,8 @@ use types::{BlockId, Time};
 pub struct Facts {
     /// The time now.
     pub now: Time,
+    /// Which clock the time follows.
+    pub standing: Standing,
     /// When slots begin.
     pub clock: SlotClock,
     /// Why the journal cannot be written, if it cannot.

@@ -15,6 +15,7 @@ pub use facts::{Abandoned, Accounts, Facts, Jam, Queue, Validators};
 pub(crate) use monitor::Monitor;
 pub use reason::{Code, Level, Reason};
 
+use ::clock::Standing;
 use serde_json::{Value, json};
 
 /// Without a block for more slots than this the node is cut off, or JAM stands still.
@@ -115,6 +116,7 @@ impl Facts {
 
     /// What changes by itself from slot to slot.
     fn moving(&self, reasons: &mut Vec<Reason>) {
+        reasons.extend(self.time());
         reasons.extend(self.validators());
         reasons.extend(self.chain());
         reasons.extend(self.missed());
@@ -122,6 +124,17 @@ impl Facts {
         reasons.extend(self.stuck());
         reasons.extend(self.full());
         self.accounts(reasons);
+    }
+
+    fn time(&self) -> Option<Reason> {
+        let code = match self.standing {
+            Standing::Wall => return None,
+            Standing::Holding { .. } => Code::ClockJumped,
+            Standing::Validators { .. } => Code::ClockWrong,
+        };
+        let text = self.standing.to_string();
+        let (first, rest) = text.split_at(1);
+        Some(code.because(format!("{}{rest}.", first.to_uppercase())))
     }
 
     fn accounts(&self, reasons: &mut Vec<Reason>) {

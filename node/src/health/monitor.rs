@@ -3,8 +3,9 @@
 use super::{Abandoned, Accounts, Facts, Health, Jam, Queue, Validators};
 use crate::{
     observe::Observer,
-    runtime::{Guarantors, WallClock, WriterHealth, reach},
+    runtime::{Guarantors, WriterHealth, reach},
 };
+use ::clock::SystemClock;
 use jam::SlotClock;
 use network::Endpoint;
 use queue::State;
@@ -18,7 +19,7 @@ pub(crate) struct Monitor {
     pub(crate) observer: Arc<Observer>,
     pub(crate) store: Store,
     pub(crate) writer: WriterHealth,
-    pub(crate) clock: WallClock,
+    pub(crate) clock: SystemClock,
     pub(crate) endpoint: Endpoint,
     /// Who guarantees on each core.
     pub(crate) guarantors: Guarantors,
@@ -41,6 +42,7 @@ impl Monitor {
         let alarmed = |alarm| self.observer.counters.alarm(alarm) > 0;
         Facts {
             now: self.clock.now(),
+            standing: self.clock.standing(),
             clock: self.slots,
             journal_error: self.writer.trouble(),
             foreign_head: snapshot.queue.halted,

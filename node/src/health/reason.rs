@@ -86,6 +86,12 @@ codes! {
     /// A submission window was missed a short time ago.
     WindowMissed "window_missed" Unready
         "If it repeats: a faster disk or machine, or a right clock: `pectin doctor --ntp HOST`."
+    /// Validators contradict the machine's clock.
+    ClockWrong "clock_wrong" Degraded
+        "Set the machine's clock right and keep it so (NTP): `pectin doctor --ntp HOST`; the node follows by itself."
+    /// The machine's clock jumped, and nothing has confirmed the jump.
+    ClockJumped "clock_jumped" Degraded
+        "Check the machine's clock (NTP): `pectin doctor --ntp HOST`; the node decides by itself within a few blocks."
     /// No guarantor of some cores is connected.
     FewGuarantors "few_guarantors" Degraded
         "Connect to more validators (`peers`, firewall); `pectin doctor` shows the guarantors of each core."

@@ -11,6 +11,7 @@ const BEST: u32 = 100;
 fn well() -> Facts {
     Facts {
         now: Time::ZERO + SLOT * (BEST + 1),
+        standing: Standing::Wall,
         clock: SlotClock::starting_at(Time::ZERO, 6000),
         journal_error: None,
         foreign_head: None,
@@ -120,6 +121,19 @@ fn an_old_best_block_is_told_and_so_is_none_at_all() {
     }
     let (level, code, _) = only(|facts| facts.jam.catching_up = true);
     assert_eq!((level, code), (Level::Unready, Code::CatchingUp));
+}
+
+#[test]
+fn a_clock_that_is_not_followed_is_a_reason() {
+    let (level, code, text) = only(|facts| facts.standing = Standing::Holding { wall_ahead_ms: 3_600_000 });
+    assert_eq!((level, code), (Level::Degraded, Code::ClockJumped));
+    assert!(text.starts_with("The machine's clock jumped to 3600 s ahead;"), "{text}");
+    let (_, code, text) = only(|facts| facts.standing = Standing::Validators { wall_ahead_ms: -3_600_000 });
+    assert_eq!(code, Code::ClockWrong);
+    assert!(
+        text.starts_with("The machine's clock is 3600 s behind, and blocks of more than a third"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -74,7 +74,9 @@ impl rpc::Driver for Gateway {
     fn refresh(&self) -> mpsc::Receiver<()> {
         let (done, is_done) = mpsc::channel();
         // The reader may have given up by then.
-        self.tell(Command::Show(Answer::new(move |_| drop(done.send(())))));
+        self.tell(Command::Show(Answer::new(move |_| {
+            let _ = done.send(());
+        })));
         is_done
     }
 

@@ -3,7 +3,7 @@
 use super::{PATIENCE, World, receiver, submission};
 use crate::{
     Error,
-    clock::wall_clock,
+    clock::Clock,
     facade::{Filter, From, Kind, Sending, Submission},
     model::{
         Authority, Commit, Fence, Held, State,
@@ -144,7 +144,7 @@ impl Store for LosesAnswers {
 async fn a_lost_answer_names_the_request_and_one_who_waits_is_not_answered_by_it() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
-    let rows = Arc::new(LosesAnswers(Memory::with_clock(wall_clock), AtomicUsize::new(0)));
+    let rows = Arc::new(LosesAnswers(Memory::with_clock(Clock::default()), AtomicUsize::new(0)));
     let mut world = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
     rows.1.store(1, Ordering::SeqCst);
     let lost = world.sender.submit(world.nameless("lost", U256::from(1))).await.unwrap_err();

@@ -81,7 +81,7 @@ async fn settle() {
 #[tokio::test(start_paused = true)]
 async fn what_is_written_after_a_lane_has_looked_for_more_is_told_at_once() {
     let (world, gated) = gated();
-    let begun = (world.clock)();
+    let begun = world.clock.now();
     world.happened("one", 1, EventKind::Accepted);
     gated.open_once().await;
     // The first is delivered and deleted; the lane has looked for more, found nothing, and has not said so yet.
@@ -99,7 +99,7 @@ async fn what_is_written_after_a_lane_has_looked_for_more_is_told_at_once() {
 #[tokio::test(start_paused = true)]
 async fn what_is_written_while_the_account_is_lost_and_taken_again_is_told_at_once() {
     let (world, gated) = gated();
-    let begun = (world.clock)();
+    let begun = world.clock.now();
     world.happened("one", 1, EventKind::Accepted);
     gated.open_once().await;
     gated.waiting.notified().await;
