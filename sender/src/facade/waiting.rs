@@ -57,10 +57,8 @@ impl Sender {
                 () = stopped => Err(Error::Stopping),
             };
             let (account, held) = match waited {
-                Ok(transaction) => match transaction.request.state {
-                    State::Accepted { held } => (transaction.request.account, held),
-                    _ => return Ok(Sending::Settled(transaction)),
-                },
+                Ok(transaction) if is_settled(&transaction) => return Ok(Sending::Settled(transaction)),
+                Ok(transaction) => (transaction.request.account, transaction.request.state.held()),
                 // What became of it is asked again when it is withdrawn.
                 Err(_) => return self.withdraw(id, None).await,
             };
@@ -93,9 +91,7 @@ impl Sender {
                 Ok(transaction) if transaction.request.state == State::Cancelled => {
                     return Ok(Sending::Withdrawn { transaction, held });
                 }
-                Ok(transaction) if !matches!(transaction.request.state, State::Accepted { .. }) => {
-                    return Ok(Sending::Settled(transaction));
-                }
+                Ok(transaction) if is_settled(&transaction) => return Ok(Sending::Settled(transaction)),
                 Ok(_) if ordered => why,
                 Ok(transaction) => match self.withdraw_once(transaction).await {
                     Ok(Done::Done) => continue,
@@ -156,5 +152,14 @@ impl Sender {
             // Being held is no event of the request.
             let _told = tokio::time::timeout(left.min(LOOK_AGAIN), told).await;
         }
+    }
+}
+
+/// Whether a request that was waited for has its answer. Request and attempts are read one after the other, so that one
+/// which was settled in between shows no attempt: it is read again.
+fn is_settled(transaction: &Transaction) -> bool {
+    match transaction.request.state {
+        State::Accepted { .. } => false,
+        _ => transaction.request.state.is_terminal() || transaction.hash().is_some(),
     }
 }

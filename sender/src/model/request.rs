@@ -104,6 +104,14 @@ impl State {
         }
     }
 
+    /// Why it waits, if it is held.
+    pub fn held(&self) -> Option<Held> {
+        match self {
+            Self::Accepted { held } => *held,
+            _ => None,
+        }
+    }
+
     /// The nonce, while it has one.
     pub fn nonce(&self) -> Option<Nonce> {
         match self {

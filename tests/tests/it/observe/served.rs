@@ -55,9 +55,16 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     call(&mut client, "eth_nothing", &json!([])).unwrap_err();
     call(&mut client, "eth_sendRawTransaction", &json!(["0x01"])).unwrap_err();
     pectin.wait_for("Marked finalized bundleID=B-1").unwrap();
-    let answer = get(&url, "/metrics");
-    assert_eq!(answer.status, 200);
-    let scrape = text(&answer);
+    // The transactions may be in several blocks, and a busy machine may just have missed a window.
+    let scrape = loop {
+        let answer = get(&url, "/metrics");
+        assert_eq!(answer.status, 200);
+        let scrape = text(&answer);
+        let are_final = value(&scrape, "pectin_transaction_final_seconds_count") >= 3.0;
+        if are_final && value(&scrape, "pectin_ready") == 1.0 {
+            break scrape;
+        }
+    };
     // In the order of the table, each with its kind and meaning.
     let said =
         |what: &str| scrape.lines().filter_map(|line| line.strip_prefix(what)).collect::<Vec<_>>().join("\n");
@@ -83,9 +90,7 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     assert_eq!(value(&scrape, "pectin_rpc_requests_total{method=\"eth_chainId\",outcome=\"result\"}"), 1.0);
     assert_eq!(value(&scrape, "pectin_rpc_requests_total{method=\"other\",outcome=\"error\"}"), 1.0);
     assert_eq!(value(&scrape, "pectin_transactions_executed_twice_total"), 0.0);
-    assert_eq!(value(&scrape, "pectin_ready"), 1.0);
     assert!(value(&scrape, "pectin_queue_events_total{event=\"finalized\"}") >= 1.0);
-    assert!(value(&scrape, "pectin_transaction_final_seconds_count") >= 3.0);
     assert!(value(&scrape, "pectin_bundle_stage_seconds_count{stage=\"finalized\"}") >= 1.0);
     assert!(value(&scrape, "pectin_witness_bytes_sum") > 0.0);
     assert!(value(&scrape, "process_resident_memory_bytes") > 1e6);
