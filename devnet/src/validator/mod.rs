@@ -205,7 +205,6 @@ impl Validator {
             limits: Limits { redial_first_ms: 50, redial_longest_ms: 1000, ..Limits::default() },
         };
         let endpoint = Endpoint::bind(&config, Arc::new(Server::new(&inner)))?;
-        endpoint.prefer(inner.founders.iter().copied());
         // Set only here, once.
         let _ = inner.endpoint.set(endpoint.clone());
         Ok(Self { inner, endpoint, peers: None, slots: None })
@@ -216,6 +215,8 @@ impl Validator {
         let own = self.inner.own;
         let mut peers = Peers::new(self.endpoint.clone(), u64::from(self.inner.index));
         peers.set(validators.iter().filter(|node| network::initiates(&own, &node.key)).copied());
+        // Also those that dial us, of which `peers` does not know.
+        self.endpoint.prefer(self.inner.founders.iter().copied());
         self.peers = Some(peers);
         self.slots = Some(tokio::spawn(slots::run(Arc::clone(&self.inner))));
     }

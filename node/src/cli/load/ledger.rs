@@ -40,14 +40,19 @@ pub(super) struct Counts {
     pub(super) waiting: u64,
     /// Those that were given up at the end.
     pub(super) unsent: u64,
+    /// Accepted ones that a full pool evicted, and accepted again.
+    pub(super) evicted: u64,
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { accepted, sealed, finalized, refused, retried, waiting, .. } = self;
+        let Self { accepted, sealed, finalized, refused, retried, waiting, evicted, .. } = self;
         write!(f, "{accepted} accepted, {sealed} sealed, {finalized} final")?;
         if *retried > 0 {
             write!(f, ", {retried} rejected by the full pool and sent again, {waiting} of them wait")?;
+        }
+        if *evicted > 0 {
+            write!(f, ", {evicted} evicted and sent again")?;
         }
         if *refused > 0 { write!(f, ", {refused} refused") } else { Ok(()) }
     }
@@ -65,15 +70,23 @@ pub(super) struct Step {
 pub(super) struct Ledger(Mutex<Inner>);
 
 impl Ledger {
-    /// A node has accepted it.
+    /// A node has accepted it. If it had before, its pool has evicted it since.
     pub(super) fn accepted(&self, hash: B256, sent: Instant, now: Instant) {
         let mut inner = self.0.lock();
         inner.answers.push(now.duration_since(sent));
         let Inner { transactions, counts, .. } = &mut *inner;
+        let mut is_new = false;
         transactions.entry(hash).or_insert_with(|| {
-            counts.accepted += 1;
+            is_new = true;
             Times { accepted: now, sealed: None, finalized: None }
         });
+        let count = if is_new { &mut counts.accepted } else { &mut counts.evicted };
+        *count += 1;
+    }
+
+    /// Whether a node has ever accepted it.
+    pub(super) fn knows(&self, hash: &B256) -> bool {
+        self.0.lock().transactions.contains_key(hash)
     }
 
     /// A node has refused one.
@@ -96,9 +109,11 @@ impl Ledger {
         counts.waiting = counts.waiting + now as u64 - before as u64;
     }
 
-    /// A thread has given up so many that it would have sent again.
-    pub(super) fn unsent(&self, count: usize) {
-        self.0.lock().counts.unsent += count as u64;
+    /// A thread has given these up, which it would have sent again. Those that were accepted once count as such.
+    pub(super) fn unsent(&self, hashes: impl Iterator<Item = B256>) {
+        let mut inner = self.0.lock();
+        let count = hashes.filter(|hash| !inner.transactions.contains_key(hash)).count();
+        inner.counts.unsent += count as u64;
     }
 
     /// A block holds these. Those of others, and those whose answer is still on its way, are nothing to us yet.

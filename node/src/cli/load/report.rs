@@ -14,6 +14,7 @@ pub(super) fn of(ledger: &Ledger) -> Value {
     let mut value = Value::Object(value.by_ref().collect());
     value["refused"] = json!(ledger.refusals());
     value["retried"] = json!(ledger.retries());
+    value["evicted"] = json!(ledger.counts().evicted);
     value["unsent"] = json!(ledger.counts().unsent);
     value
 }
@@ -58,6 +59,11 @@ pub(super) fn words(report: &Value) -> String {
     }
     for (why, count) in report["retried"].as_object().into_iter().flatten() {
         out.push_str(&format!("rejected by the full pool {count} times, and sent again: {why}\n"));
+    }
+    if let Some(evicted) = report["evicted"].as_u64().filter(|evicted| *evicted > 0) {
+        out.push_str(&format!(
+            "evicted by the full pool after they were accepted, and sent again: {evicted}\n"
+        ));
     }
     if let Some(unsent) = report["unsent"].as_u64().filter(|unsent| *unsent > 0) {
         out.push_str(&format!("never accepted: {unsent}\n"));

@@ -1,14 +1,15 @@
 //! The threads that send: each has some of the senders, a connection, and its part of the rate.
 
-use super::{Chain, LoadArgs, THREADS_MAX, fund, ledger::Ledger, raw, token};
+use super::{BATCH_MAX, Chain, LoadArgs, THREADS_MAX, fund, ledger::Ledger, quantity, raw, token};
 use crate::{
     cli::{Failure, client::Client},
     wallet::Wallet,
 };
-use alloy_consensus::TxEip1559;
+use alloy_consensus::{Transaction as _, TxEip1559};
 use alloy_primitives::{Address, TxKind, U256};
+use serde_json::json;
 use std::{
-    collections::VecDeque,
+    collections::BTreeMap,
     sync::Arc,
     thread::JoinHandle,
     time::{Duration, Instant},
@@ -20,6 +21,9 @@ const REJECTED_PAUSE: Duration = Duration::from_millis(50);
 /// but not for longer than this.
 const REJECTED_PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// With more accepted transactions of a sender the node is asked which of them are sealed.
+const ACCEPTED_MAX: usize = 256;
+
 /// How a full pool rejects a transaction that it takes later, in go-ethereum's words. All pay the same, so whichever
 /// would have to displace another one is underpriced.
 const FULL: [&str; 5] = [
@@ -30,11 +34,14 @@ const FULL: [&str; 5] = [
     "nonce too high",
 ];
 
-/// A sender with its next nonce, and what a node rejected and will get again, by nonce.
+/// A sender with its next nonce.
 struct Sender {
     wallet: Wallet,
     nonce: u64,
-    rejected: VecDeque<Transaction>,
+    /// What a node rejected and will get again, by nonce.
+    rejected: BTreeMap<u64, Transaction>,
+    /// What it accepted and has not sealed, as far as is known: a full pool may evict it.
+    accepted: BTreeMap<u64, Transaction>,
 }
 
 /// What became of a batch.
@@ -62,6 +69,9 @@ struct Share {
     settled: Instant,
 }
 
+/// Nothing is left to be sent, and not all of it is sealed.
+const STALLED: Outcome = Outcome { accepted: 0, rejected: 1 };
+
 /// Starts to send.
 pub(super) fn start(
     args: &LoadArgs,
@@ -72,7 +82,7 @@ pub(super) fn start(
     let threads = args.senders.clamp(1, THREADS_MAX);
     let mut shares = (0..threads).map(|_| Vec::new()).collect::<Vec<Vec<Sender>>>();
     for (index, wallet) in senders.into_iter().enumerate() {
-        shares[index % threads as usize].push(Sender { wallet, nonce: 0, rejected: VecDeque::new() });
+        shares[index % threads as usize].push(Sender::new(wallet));
     }
     let each = f64::from(args.batch) * f64::from(threads) / f64::from(args.rate.max(1));
     let pause = if args.rate == 0 { Duration::ZERO } else { Duration::from_secs_f64(each) };
@@ -99,15 +109,28 @@ pub(super) fn start(
     shares.into_iter().enumerate().map(share).collect()
 }
 
+impl Sender {
+    const fn new(wallet: Wallet) -> Self {
+        Self { wallet, nonce: 0, rejected: BTreeMap::new(), accepted: BTreeMap::new() }
+    }
+
+    /// Compares with the nonces that the node says come next, after what is sealed and after what is in the pool. What was
+    /// accepted and is not in the pool was evicted, and so may be what follows it: it is sent again.
+    fn compare(&mut self, sealed: u64, pooled: u64) {
+        self.accepted = self.accepted.split_off(&sealed);
+        self.rejected.append(&mut self.accepted.split_off(&pooled));
+    }
+}
+
 impl Share {
     fn run(&mut self, client: &mut Client, ledger: &Ledger) -> Result<(), Failure> {
         let (mut due, mut rest) = (Instant::now(), REJECTED_PAUSE);
         loop {
             let now = Instant::now();
             let is_over = now >= self.until;
-            let waiting = self.waiting();
-            if is_over && (waiting == 0 || now >= self.settled) {
-                ledger.unsent(waiting);
+            if is_over && (self.is_sealed() || now >= self.settled) {
+                let left = self.senders.iter().flat_map(|sender| sender.rejected.values());
+                ledger.unsent(left.map(Transaction::hash));
                 return Ok(());
             }
             if now < due && !is_over {
@@ -116,14 +139,41 @@ impl Share {
             }
             // Whoever could not keep up does not send everything at once afterwards.
             due = (due + self.pause).max(now.checked_sub(self.pause).unwrap_or(now));
+            let waiting = self.waiting();
             let batch = self.batch(is_over);
-            let outcome = self.send(client, batch, ledger, is_over)?;
+            let outcome = if batch.is_empty() { STALLED } else { self.send(client, batch, ledger, is_over)? };
+            let is_stalled = outcome.accepted == 0;
+            self.look(client, |sender| is_stalled || sender.accepted.len() > ACCEPTED_MAX)?;
             ledger.waiting(waiting, self.waiting());
             if outcome.rejected > 0 {
                 rest = next_rest(rest, outcome);
                 std::thread::sleep(rest);
             }
         }
+    }
+
+    /// Whether blocks hold everything, as far as is known.
+    fn is_sealed(&self) -> bool {
+        self.senders.iter().all(|sender| sender.rejected.is_empty() && sender.accepted.is_empty())
+    }
+
+    /// Asks the node how far it is with some of the senders.
+    fn look(&mut self, client: &mut Client, which: impl Fn(&Sender) -> bool) -> Result<(), Failure> {
+        let senders = self.senders.iter_mut().filter(|sender| !sender.accepted.is_empty() && which(sender));
+        let mut senders = senders.collect::<Vec<_>>();
+        for some in senders.chunks_mut(BATCH_MAX as usize / 2) {
+            let nonces = some.iter().flat_map(|sender| {
+                let ask = |tag| ("eth_getTransactionCount", json!([sender.wallet.address(), tag]));
+                [ask("latest"), ask("pending")]
+            });
+            let answers = client.calls(&nonces.collect::<Vec<_>>())?;
+            for (sender, nonces) in some.iter_mut().zip(answers.chunks(2)) {
+                if let [Ok(sealed), Ok(pooled)] = nonces {
+                    sender.compare(quantity(sealed)?, quantity(pooled)?);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How many transactions are to be sent again.
@@ -138,7 +188,7 @@ impl Share {
         while batch.len() < self.batch && idle < self.senders.len() {
             let index = self.turn;
             self.turn = (self.turn + 1) % self.senders.len();
-            let again = self.senders[index].rejected.pop_front();
+            let again = self.senders[index].rejected.pop_first().map(|(_, tx)| tx);
             match again.or_else(|| (!is_over).then(|| self.fresh(index))) {
                 Some(tx) => {
                     batch.push((index, tx));
@@ -174,15 +224,18 @@ impl Share {
         let answers = client.calls(&calls)?;
         let now = Instant::now();
         let mut outcome = Outcome::default();
-        // From the last on, so that the first of a sender stands first again.
-        for ((index, tx), answer) in batch.into_iter().zip(answers).rev() {
+        for ((index, tx), answer) in batch.into_iter().zip(answers) {
+            let (sender, nonce) = (&mut self.senders[index], tx.nonce());
             match answer {
                 Ok(_) => {
                     ledger.accepted(tx.hash(), sent, now);
                     outcome.accepted += 1;
+                    sender.accepted.insert(nonce, tx);
                 }
-                // What was sent twice is known, and as good as accepted.
-                Err(why) if why == "already known" => ledger.accepted(tx.hash(), sent, now),
+                // What was sent twice is there.
+                Err(why) if why == "already known" => drop(sender.accepted.insert(nonce, tx)),
+                // A block has it since it was looked.
+                Err(why) if why.starts_with("nonce too low") && ledger.knows(&tx.hash()) => {}
                 Err(why) => {
                     outcome.rejected += 1;
                     let is_full = FULL.iter().any(|words| why.starts_with(words));
@@ -192,7 +245,7 @@ impl Share {
                         ledger.refused(&why);
                     }
                     if is_full || !is_over {
-                        self.senders[index].rejected.push_front(tx);
+                        sender.rejected.insert(nonce, tx);
                     }
                 }
             }
@@ -227,7 +280,6 @@ fn body(chain: &Chain, count: u64, erc20_percent: u64, to: Address) -> TxEip1559
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloy_consensus::Transaction as _;
 
     #[test]
     fn the_mix_is_what_was_asked_for() {
@@ -240,7 +292,7 @@ mod tests {
 
     fn share(senders: usize, batch: usize) -> Share {
         let wallet = |index: usize| Wallet::new(&super::super::key(1, index as u32)).unwrap();
-        let sender = |index| Sender { wallet: wallet(index), nonce: 0, rejected: VecDeque::new() };
+        let sender = |index| Sender::new(wallet(index));
         Share {
             chain: Chain { chain_id: 1, max_fee_wei: 1, token: None },
             senders: (0..senders).map(sender).collect(),
@@ -277,8 +329,8 @@ mod tests {
             let calls = serde_json::from_slice::<Vec<serde_json::Value>>(&request).unwrap();
             sizes.push(calls.len());
             let answers = (0..calls.len()).map(|id| match takes.contains(&id) {
-                true => serde_json::json!({ "id": id, "result": "0x" }),
-                false => serde_json::json!({ "id": id, "error": { "message": "txpool is full" } }),
+                true => json!({ "id": id, "result": "0x" }),
+                false => json!({ "id": id, "error": { "message": "txpool is full" } }),
             });
             let body = serde_json::Value::from(answers.collect::<Vec<_>>()).to_string();
             let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -294,9 +346,8 @@ mod tests {
         let node = std::thread::spawn(move || answer(&listener, vec![vec![0], vec![0, 1], vec![], vec![0]]));
         let (mut share, ledger) = (share(2, 4), Ledger::default());
         let mut client = Client::connect(&url).unwrap();
-        let nonces = |share: &Share, index: usize| {
-            share.senders[index].rejected.iter().map(|tx| tx.nonce()).collect::<Vec<_>>()
-        };
+        let nonces =
+            |share: &Share, index: usize| share.senders[index].rejected.keys().copied().collect::<Vec<_>>();
         // Of nonces 0 and 1 of both senders the first is taken.
         let batch = share.batch(false);
         let outcome = share.send(&mut client, batch, &ledger, false).unwrap();
@@ -318,6 +369,22 @@ mod tests {
         let counts = ledger.counts();
         assert_eq!((counts.accepted, counts.retried, counts.refused), (4, 8, 0));
         assert!(counts.to_string().contains("8 rejected by the full pool"), "{counts}");
+    }
+
+    #[test]
+    fn what_a_full_pool_evicts_is_sent_again() {
+        let mut share = share(1, 5);
+        let sender = &mut share.senders[0];
+        let tx = |nonce| sender.wallet.sign(TxEip1559 { nonce, ..TxEip1559::default() });
+        sender.accepted = (3..8).map(|nonce| (nonce, tx(nonce))).collect();
+        // Blocks hold all below 5; the pool has 5, and 6 is missing.
+        sender.compare(5, 6);
+        assert_eq!(sender.accepted.keys().copied().collect::<Vec<_>>(), [5]);
+        assert_eq!(sender.rejected.keys().copied().collect::<Vec<_>>(), [6, 7]);
+        assert_eq!(share.batch(true).iter().map(|(_, tx)| tx.nonce()).collect::<Vec<_>>(), [6, 7]);
+        assert!(!share.is_sealed());
+        share.senders[0].compare(8, 8);
+        assert!(share.is_sealed());
     }
 
     #[test]
