@@ -1,5 +1,6 @@
 //! The node as a process: started, read line by line, frozen, killed.
 
+use super::fake_clock::FakeClock;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::File,
@@ -26,6 +27,8 @@ pub(super) struct Recipe {
     pub(super) data_dir: PathBuf,
     /// Where its log is written to, one life after the other.
     pub(super) log: PathBuf,
+    /// The wall clock that it lives by, if that can be set.
+    pub(super) clock: Option<FakeClock>,
 }
 
 /// A running node.
@@ -53,7 +56,11 @@ impl Node {
         let log = File::options().create(true).append(true).open(&recipe.log);
         let mut log = log.map_err(|why| format!("{}: {why}", recipe.log.display()))?;
         let errors = log.try_clone().map_err(|why| why.to_string())?;
-        let mut process = Command::new(&recipe.binary)
+        let mut command = Command::new(&recipe.binary);
+        if let Some(clock) = &recipe.clock {
+            clock.give(&mut command);
+        }
+        let mut process = command
             .args(&recipe.arguments)
             .arg("--data-dir")
             .arg(&recipe.data_dir)

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Each life of the node ends with SIGKILL, right after something that it said ([`moment`]). Some lives have trouble
-//! besides ([`trouble`]): the process is frozen, the disk is full, the wire is cut, validators are parted, deaf, fork, or
-//! are down for a hundred slots. The last life is let alone until everything has settled. Then the judge looks at what
+//! besides ([`trouble`]): the process is frozen, the disk is full, the wire is cut, its wall clock is hours wrong, validators
+//! are partitioned, deaf, fork, or are down for a hundred slots. The last life is let alone until everything has settled. Then the judge looks at what
 //! the node accepted ([`ledger`]) and what became of it, and executes the chain a second time without the node's code
 //! ([`replay`], [`fate`], [`check`]).
 //!
@@ -20,6 +20,7 @@ mod check;
 mod child;
 mod client;
 mod disk;
+mod fake_clock;
 mod fate;
 mod full_disk;
 mod judge;

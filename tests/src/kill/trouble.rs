@@ -22,12 +22,25 @@ pub(super) enum Trouble {
     FullDisk,
     /// All validators are down for a hundred slots.
     Outage,
+    /// The node's wall clock is some hours ahead, and right again; half of the time the next life begins with it.
+    ClockAhead,
+    /// The same, behind.
+    ClockBehind,
 }
 
 impl Trouble {
     /// From what hurts most if it is left out.
-    const ALL: [Self; 7] =
-        [Self::Outage, Self::FullDisk, Self::CutOff, Self::Frozen, Self::Deaf, Self::Parted, Self::Forked];
+    const ALL: [Self; 9] = [
+        Self::Outage,
+        Self::FullDisk,
+        Self::ClockAhead,
+        Self::ClockBehind,
+        Self::CutOff,
+        Self::Frozen,
+        Self::Deaf,
+        Self::Parted,
+        Self::Forked,
+    ];
 
     /// Which life has which trouble, by the kills before it: each kind once, spread over the run, as far as there are
     /// lives for it.
@@ -74,6 +87,7 @@ impl Judge {
             Trouble::Parted => faults.partition(&[vec![0, 1, 2], vec![3, 4, 5]]),
             Trouble::Deaf => faults.submissions(Some(self.deafness())),
             Trouble::Forked => faults.fork(self.rng.within(1, 4)),
+            Trouble::ClockAhead | Trouble::ClockBehind => self.set_clock(trouble)?,
             // Their lives are their own.
             Trouble::FullDisk | Trouble::Outage => {}
         }
@@ -82,6 +96,17 @@ impl Judge {
         std::thread::sleep(self.world.slots(slots));
         // Whoever is frozen says nothing, so nobody would know when to kill it.
         if trouble == Trouble::Frozen { self.end_trouble() } else { Ok(()) }
+    }
+
+    /// Sets the node's wall clock wrong.
+    fn set_clock(&mut self, trouble: Trouble) -> Result<(), String> {
+        let hours = self.rng.within(1, 9).cast_signed();
+        let hours = if trouble == Trouble::ClockAhead { hours } else { -hours };
+        match &self.recipe.clock {
+            Some(clock) => clock.set(hours)?,
+            None => self.say("left out: libfaketime is not installed, so the node's clock cannot be set"),
+        }
+        Ok(())
     }
 
     fn deafness(&mut self) -> SubmissionFault {
@@ -102,6 +127,9 @@ impl Judge {
                 self.world.wires.cut(false);
                 self.say(format_args!("{} datagrams were lost", self.world.wires.lost()));
             }
+            Trouble::ClockAhead | Trouble::ClockBehind => {
+                self.recipe.clock.as_ref().map_or(Ok(()), |clock| clock.set(0))?;
+            }
             _ => self.world.devnet.faults().clear(),
         }
         Ok(())
@@ -116,7 +144,7 @@ mod tests {
     fn every_kind_has_its_life_and_the_outage_two() {
         for seed in 0..200 {
             let plan = Trouble::plan(25, &mut Rng::new(seed));
-            assert_eq!((plan.len(), Trouble::left_out(&plan)), (7, vec![]));
+            assert_eq!((plan.len(), Trouble::left_out(&plan)), (9, vec![]));
             let outage = plan.iter().find(|(_, kind)| **kind == Trouble::Outage).unwrap().0;
             assert!(!plan.contains_key(&(outage + 1)) && !plan.contains_key(&0), "{plan:?}");
             assert!(plan.last_key_value().unwrap().0 + 2 <= 25, "{plan:?}");

@@ -1,6 +1,6 @@
 //! What a node needs around it: validators in this process, files, and a wire to cut.
 
-use super::{child::Recipe, wire::Wires};
+use super::{child::Recipe, fake_clock::FakeClock, wire::Wires};
 use crate::{blocks::Wallet, devnet::Setup};
 use alloy_primitives::{Address, U256, hex};
 use devnet::{Devnet, genesis::SERVICE};
@@ -93,6 +93,7 @@ impl World {
             arguments,
             data_dir: self.directory().join("data"),
             log: self.directory().join("node.log"),
+            clock: FakeClock::find(self.directory()),
         }
     }
 

@@ -72,11 +72,18 @@ fn install(directory: &Path) -> Result<PathBuf, String> {
     once(directory, "package.json", || {
         run(Command::new("npm").args(["install", "--no-audit", "--no-fund", "--no-progress"]), directory)
     })?;
-    if !directory.join("artifacts").is_dir() {
+    if !is_compiled(directory) {
         let node = Installed(directory.into()).node();
         run(Command::new(node).arg("compile.mjs"), directory)?;
     }
     Ok(directory.into())
+}
+
+/// Whether every contract has its artifact; a contract may have come since they were compiled last.
+fn is_compiled(directory: &Path) -> bool {
+    let Ok(contracts) = fs::read_dir(directory.join("contracts")) else { return false };
+    let mut names = contracts.flatten().map(|entry| PathBuf::from(entry.file_name()));
+    names.all(|name| directory.join("artifacts").join(name).with_extension("json").is_file())
 }
 
 fn install_python(directory: &Path) -> Result<PathBuf, String> {

@@ -7,7 +7,8 @@
 //!
 //! Each client has a folder in `tests/clients` with a flow: it deploys a token, reads and writes, waits for receipts and
 //! confirmations, looks at logs, filters and subscriptions, estimates fees, understands why something fails, sends fifty
-//! transactions in a row, delegates, and uses access lists. A flow ends with an error at the first thing that is not as
+//! transactions in a row, delegates, and uses access lists. Besides these, `ignition`, `uniswap` and `idle` do what once
+//! failed. A flow ends with an error at the first thing that is not as
 //! expected. How many calls it made is counted outside of it, where all answers are compared with the specification too.
 
 mod alloy;
@@ -156,14 +157,36 @@ fn ethers() {
     script("ethers");
 }
 
-#[test]
-fn hardhat() {
-    flow("hardhat", |installed| {
+fn hardhat_script(folder: &str) {
+    flow(folder, |installed| {
         let mut command = Command::new(installed.node());
         command.arg(installed.module("hardhat/dist/src/cli.js"));
         command.args(["run", "--network", "pectin", "flow.mjs"]);
         command
     });
+}
+
+#[test]
+fn hardhat() {
+    hardhat_script("hardhat");
+}
+
+/// It waits for five confirmations of each transaction: with two empty blocks after the last one it hung for ever.
+#[test]
+fn ignition() {
+    hardhat_script("ignition");
+}
+
+/// A swap right after liquidity was added was estimated without it, and ran out of gas.
+#[test]
+fn uniswap() {
+    script("uniswap");
+}
+
+/// A time lock that had expired on a chain without new blocks could not be estimated.
+#[test]
+fn idle() {
+    script("idle");
 }
 
 #[test]
