@@ -146,7 +146,7 @@ impl Queue {
     pub fn next_departure(&self, now: Time) -> Option<(types::BlockId, Time)> {
         let number = *self.queued.first().filter(|_| self.can_submit() && !self.is_held(now))?;
         let next = self.clock.next_start(now) - self.config.window_closes_before;
-        let is_open = now < next && !self.was_sent_in_this_slot(now);
+        let is_open = now < next && !self.failed_in_this_slot(now);
         let closes = if is_open { next } else { next + self.clock.slot_duration() };
         Some((self.bundles.get(&number)?.block, closes))
     }

@@ -40,6 +40,8 @@ pub struct Queue {
     pub(crate) occupied: BTreeSet<u16>,
     /// Cores without a connected guarantor: nothing can be sent to them.
     pub(crate) unreachable: BTreeSet<u16>,
+    /// The last slot in which sending failed, and the blocks that it failed for.
+    pub(crate) failed: (u32, BTreeSet<u64>),
     pub(crate) head: Option<Head>,
     pub(crate) abandoned_from: Option<u64>,
     /// Who gave that block up.
@@ -82,6 +84,7 @@ impl Queue {
             busy_cores: BTreeSet::new(),
             occupied: BTreeSet::new(),
             unreachable: BTreeSet::new(),
+            failed: (0, BTreeSet::new()),
             head: None,
             abandoned_from: None,
             abandoned_by: ReleasedBy::Chain,

@@ -5,6 +5,7 @@ use crate::{
     bundle::{Phase, State},
 };
 use jam::{PackageHash, RefineContext};
+use std::collections::BTreeSet;
 use types::{Event, ReleasedBy, Time};
 
 impl Queue {
@@ -57,7 +58,7 @@ impl Queue {
         let next = self.clock.next_start(now);
         let (opens, closes) =
             (next - self.config.window_opens_before, next - self.config.window_closes_before);
-        let is_over = now >= closes || !self.can_submit() || self.was_sent_in_this_slot(now);
+        let is_over = now >= closes || !self.can_submit() || self.failed_in_this_slot(now);
         if is_over { opens + self.clock.slot_duration() } else { opens.max(now) }
     }
 
@@ -79,15 +80,11 @@ impl Queue {
         cores.filter(|core| !self.unreachable.contains(core))
     }
 
-    /// Whether the bytes that are to be sent next were sent in this slot already and reached no guarantor. All connected
+    /// Whether the bundle that is to be sent next was sent in this slot already and reached no guarantor. All connected
     /// guarantors of the core were tried then, so the same bytes wait for the next window.
-    pub(crate) fn was_sent_in_this_slot(&self, now: Time) -> bool {
-        let bundle = self.queued.first().and_then(|number| self.bundles.get(number));
-        let Some(bundle) = bundle.filter(|bundle| bundle.phase == (Phase::Waiting { again: true })) else {
-            return false;
-        };
-        let slot = self.clock.slot_at(now);
-        bundle.versions.last().is_some_and(|last| self.clock.slot_at(last.sent_at) == slot)
+    pub(crate) fn failed_in_this_slot(&self, now: Time) -> bool {
+        let (slot, blocks) = &self.failed;
+        self.queued.first().is_some_and(|number| blocks.contains(number)) && *slot == self.clock.slot_at(now)
     }
 
     /// The window line, once per window.
@@ -111,7 +108,7 @@ impl Queue {
             return None;
         }
         let number = *self.queued.first()?;
-        if self.is_too_far(number) || self.was_sent_in_this_slot(now) {
+        if self.is_too_far(number) || self.failed_in_this_slot(now) {
             return None;
         }
         let core = self.choose_core(number)?;
@@ -260,7 +257,14 @@ impl Queue {
         match sent {
             Sent::Taken => self.decide(Record::Taken { block, version }),
             _ if !waits => {}
-            Sent::Failed => self.requeue(block, false, true),
+            Sent::Failed => {
+                let slot = self.clock.slot_at(last.sent_at);
+                if self.failed.0 != slot {
+                    self.failed = (slot, BTreeSet::new());
+                }
+                self.failed.1.insert(block);
+                self.requeue(block, false, true);
+            }
             Sent::Stale => self.requeue(block, false, false),
             // Silence is no evidence, but this is.
             Sent::Refused => self.requeue(block, true, false),

@@ -188,15 +188,25 @@ mod tests {
         *place.guest.lets_wait.lock() = Instant::now().checked_sub(Duration::from_secs(seconds));
     }
 
+    /// As if it had come this moment, however long the machine takes for the next line.
+    fn has_just_come(place: &Place) {
+        *place.guest.lets_wait.lock() = Some(Instant::now() + Duration::from_secs(3600));
+    }
+
     #[tokio::test]
     async fn who_lets_the_node_wait_longest_gives_way() {
         let places = places(3, 3);
-        let [slow, slower, busy] = [places.take().unwrap(), places.take().unwrap(), places.take().unwrap()];
+        let [slow, slower, busy] = [places.take(), places.take(), places.take()].map(|place| {
+            let place = place.unwrap();
+            has_just_come(&place);
+            place
+        });
         assert!(places.take().is_none(), "all have just come");
         let_wait(&slow, 5);
         let_wait(&slower, 9);
         busy.work();
         let new = places.take().unwrap();
+        has_just_come(&new);
         slower.left().await;
         drop(slower);
         assert!(places.take().is_some_and(|newer| newer.number > new.number), "then the next one");
