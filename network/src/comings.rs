@@ -2,7 +2,7 @@
 //!
 //! A task compares the peers that it last told of with those that are there, whenever a connection is made or ends. So a
 //! peer that is back before the task looks again is not mentioned at all, and what was told last is always what is. Each
-//! peer has a few lines a minute, and all that we did not ask for have some together: however often they come and go, the
+//! peer has a few lines a minute, and all that are not configured share some: however often they come and go, the
 //! log stays readable.
 
 use crate::{connection::Connection, endpoint::Endpoint};
@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 
 /// So many lines about one peer are written in [`WINDOW`].
 const PEER_LINES: u32 = 6;
-/// So many about all that nobody asked for.
+/// So many about all peers that are not configured.
 const OTHERS_LINES: u32 = 20;
 /// A peer that used up its lines is not mentioned until this is over.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -44,7 +44,7 @@ impl Budget {
 /// What the log says of the peers.
 struct Told {
     peers: BTreeMap<Ed25519Key, Connection>,
-    /// By peer; those that nobody asked for have one together.
+    /// By peer; those that are not configured share one.
     budgets: HashMap<Option<Ed25519Key>, Budget>,
 }
 

@@ -37,7 +37,7 @@ fn sealed_in(way: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_the_operator_releases_stays_in_the_story_and_blames_nobody() {
+fn what_the_operator_releases_stays_in_the_story_and_blames_no_transaction() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     // Nothing is sent, so the block can be given up whenever the test gets to it.
@@ -55,7 +55,7 @@ fn what_the_operator_releases_stays_in_the_story_and_blames_nobody() {
     assert_eq!(json!(blocks[0]), before["block"]["hash"]);
     assert_ne!(blocks[0], blocks[1]);
     assert_eq!(json!(blocks[1]), way["block"]["hash"]);
-    assert_eq!((&way["attempts"], &way["releases"]), (&json!(0), &json!(1)), "nobody is suspected: {way}");
+    assert_eq!((&way["attempts"], &way["releases"]), (&json!(0), &json!(1)), "none is suspected: {way}");
     assert_eq!(way["story"][0]["at"], before["story"][0]["at"], "it was accepted once");
     assert_eq!(way["story"][1]["at"], before["times"]["sealed"], "the first block keeps its time");
     network.stop();
