@@ -1,6 +1,9 @@
 //! Three honest clients: one stays, one comes anew each time, one makes calls.
 
-use super::node::ANSWER;
+use super::{
+    delays::{Delays, Own},
+    node::ANSWER,
+};
 use crate::http::{Answer, Client};
 use parking_lot::Mutex;
 use std::{
@@ -48,7 +51,7 @@ fn call() -> Question {
 /// How honest clients were served.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// How long each request of the one that stays took.
+    /// How long each request of the one that stays took, without what it waited for a processor.
     pub steady: Vec<Duration>,
     /// How long each visit of the one that comes anew took.
     pub new: Vec<Duration>,
@@ -75,22 +78,40 @@ pub(super) struct Honest {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Asks on the connection that there is, or on a new one; gives how long that took. A connection that was kept may have
+/// Asks on the connection that there is, or on a new one. A connection that was kept may have
 /// given way to somebody else while nothing was asked on it: then, as every client of HTTP does, it comes again, once, and
 /// has waited for so much longer.
-fn ask(url: &str, question: &Question, connection: &mut Option<Client>) -> io::Result<Duration> {
-    let begun = Instant::now();
+fn ask(url: &str, question: &Question, connection: &mut Option<Client>) -> io::Result<()> {
     if let Some(mut client) = connection.take()
         && let Ok(answer) = client.post(question.request.as_bytes())
     {
         check(question, &answer)?;
         *connection = Some(client);
-        return Ok(begun.elapsed());
+        return Ok(());
     }
     let mut client = Client::connect(url)?;
     check(question, &client.post(question.request.as_bytes())?)?;
     *connection = Some(client);
-    Ok(begun.elapsed())
+    Ok(())
+}
+
+/// Measures how long clients wait for a node, without what they and the node wait for a processor. That is no less than one
+/// of the node's serving threads worked meanwhile: if these wait for each other, it is the node's own doing.
+struct Watch {
+    own: Own,
+    node: Delays,
+}
+
+impl Watch {
+    fn measure<T>(&mut self, act: impl FnOnce() -> T) -> (T, Duration) {
+        self.node.begin();
+        let (own, begun) = (self.own.so_far(), Instant::now());
+        let done = act();
+        let took = begun.elapsed();
+        let (own, node) = (self.own.so_far().since(own), self.node.end());
+        let waited = took.saturating_sub(own.waited + node.waited);
+        (done, waited.max(node.ran).min(took))
+    }
 }
 
 fn check(question: &Question, answer: &Answer) -> io::Result<()> {
@@ -103,7 +124,7 @@ fn check(question: &Question, answer: &Answer) -> io::Result<()> {
 }
 
 impl Honest {
-    pub(super) fn start(node: SocketAddr) -> Self {
+    pub(super) fn start(node: (SocketAddr, u32)) -> Self {
         let mut honest = Self { served: Arc::default(), stop: Arc::default(), threads: vec![] };
         honest.client(node, (STEADY_EVERY, true), number(), |served| &mut served.steady);
         honest.client(node, (NEW_EVERY, false), number(), |served| &mut served.new);
@@ -114,7 +135,7 @@ impl Honest {
     /// Starts a client that asks at its own pace, and writes down how long that takes.
     fn client(
         &mut self,
-        node: SocketAddr,
+        (node, process): (SocketAddr, u32),
         (pause, stays): (Duration, bool),
         question: Question,
         times: fn(&mut Served) -> &mut Vec<Duration>,
@@ -122,14 +143,15 @@ impl Honest {
         let (served, stop, url) = (self.served.clone(), self.stop.clone(), format!("http://{node}"));
         self.threads.push(std::thread::spawn(move || {
             let mut connection = None;
+            let mut watch = Watch { own: Own::here(), node: Delays::of(process) };
             every(pause, &stop, || {
-                let asked = ask(&url, &question, &mut connection);
+                let (asked, time) = watch.measure(|| ask(&url, &question, &mut connection));
                 if !stays {
                     connection = None;
                 }
                 let mut served = served.lock();
                 match asked {
-                    Ok(time) => times(&mut served).push(time),
+                    Ok(()) => times(&mut served).push(time),
                     Err(why) if question.is_call => served.calls_refused.push(why.to_string()),
                     Err(why) => served.refused.push(why.to_string()),
                 }

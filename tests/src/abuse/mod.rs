@@ -9,14 +9,15 @@
 //! One honest client asks for the newest block's number every few milliseconds, on a connection that stays; another one
 //! comes anew each time. A third one makes calls (`eth_call`); calls run at a low priority, so that it may wait longer, but
 //! it must be served. How long they wait is compared with how long the same clients wait at the same time for a second node
-//! that is not abused, the control. Whatever else keeps the machine busy, the abusers and the abused node included, lets
-//! both wait; the control has no abusers inside, and that is the difference which is judged: the node's own fairness, not
-//! that of the system's scheduler. For the same reason abusers have a lower priority: they would not run on the node's
-//! machine. What the control cannot show is that the node's own calls have a lower priority than its other work: that is
-//! read from the system.
+//! that is not abused, the control; and what the client and the node's serving threads waited for a processor meanwhile is
+//! taken off ([`delays`]). So whatever else keeps the machine busy is no matter: what is judged is the node's own fairness,
+//! how much it does for others first, and not that of the system's scheduler. For the same reason abusers have a lower
+//! priority: they would not run on the node's machine. What cannot be seen in this way is that the node's own calls have a
+//! lower priority than its other work: that is read from the system.
 
 mod bodies;
 mod connection;
+mod delays;
 mod floods;
 mod giants;
 mod happening;
@@ -50,7 +51,7 @@ const QUIET: Duration = Duration::from_secs(8);
 /// Runs all kinds of abuse against a node of its own.
 pub fn run(options: &Options) -> Result<Verdict, String> {
     let (mut node, control) = (Node::start()?, Control::start()?);
-    let (honest, compared) = (Honest::start(node.address), Honest::start(control.address));
+    let (honest, compared) = (Honest::start(node.place()), Honest::start(control.place()));
     let mut verdict = Verdict { start_kib: node.resident_kib()?, ..Verdict::default() };
     let mut phase = |name: &'static str, abuse: &mut dyn FnMut() -> Tally| -> Result<(), String> {
         honest.forget();

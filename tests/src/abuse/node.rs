@@ -85,13 +85,18 @@ fn start() -> Result<(Pectin, SocketAddr), String> {
 
 /// A node that is not abused, until this is dropped.
 pub(super) struct Control {
-    _pectin: Pectin,
-    pub(super) address: SocketAddr,
+    pectin: Pectin,
+    address: SocketAddr,
 }
 
 impl Control {
     pub(super) fn start() -> Result<Self, String> {
-        start().map(|(pectin, address)| Self { _pectin: pectin, address })
+        start().map(|(pectin, address)| Self { pectin, address })
+    }
+
+    /// Where it listens, and which process it is.
+    pub(super) fn place(&self) -> (SocketAddr, u32) {
+        (self.address, self.pectin.id())
     }
 }
 
@@ -137,6 +142,11 @@ impl Node {
     /// The most memory that it ever had.
     pub(super) fn peak_kib(&self) -> Result<u64, String> {
         self.status("VmHWM")
+    }
+
+    /// Where it listens, and which process it is.
+    pub(super) fn place(&self) -> (SocketAddr, u32) {
+        (self.address, self.pectin.id())
     }
 
     /// How many of its threads for calls have the same priority as its others, so that calls delay all else.
