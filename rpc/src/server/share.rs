@@ -75,8 +75,8 @@ impl Share {
         left.seconds = (left.seconds - time.as_secs_f64()).max(-OWED_MAX.as_secs_f64());
     }
 
-    /// Works on a request of so many bytes when it is its turn. The turn is over once the request waits for something
-    /// else.
+    /// Works on a request, or sends an answer, of so many bytes when it is its turn. The turn is over once that waits for
+    /// something else.
     pub(super) async fn work<T>(&self, bytes: usize, request: impl Future<Output = T>) -> T {
         let is_large = bytes >= LARGE_BYTES;
         let turns = if is_large { &self.turns.large } else { &self.turns.eager };
@@ -110,12 +110,6 @@ pub(crate) fn aside<T>(bytes: usize, act: impl FnOnce() -> T) -> T {
         true => tokio::task::block_in_place(act),
         false => act(),
     }
-}
-
-/// Waits for something that is about so many bytes, and acts [aside](aside) whenever it goes on.
-pub(super) async fn await_aside<T>(bytes: usize, act: impl Future<Output = T>) -> T {
-    let mut act = pin!(act);
-    poll_fn(|context| aside(bytes, || act.as_mut().poll(context))).await
 }
 
 fn can_step_aside() -> bool {

@@ -10,7 +10,7 @@ use super::{
     http::{Visit, text},
     outgoing::Outgoing,
     places::Leave,
-    share::{Share, aside, await_aside},
+    share::{Share, aside},
     subscriptions::{Place, Subscriptions},
 };
 use crate::{
@@ -173,8 +173,9 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
                 Err(_) => (Message::Ping(Default::default()), None),
             };
             let _held = message.clone();
-            // The library copies a message into its own buffer before it writes any of it.
-            let send = await_aside(message.len(), sink.send(message));
+            // The library copies a message into its own buffer before it writes any of it, and clients that are told much
+            // have thousands of messages: they are sent in turn, so that whoever asks waits for a few and not for all.
+            let send = share.work(message.len(), sink.send(message));
             match tokio::time::timeout(idle, send).await {
                 Ok(Ok(())) => {}
                 _ => break,

@@ -5,11 +5,12 @@
 
 use std::{collections::HashMap, fs::File, os::unix::fs::FileExt, path::PathBuf, time::Duration};
 
-/// The threads of a node that serve: tokio names them so. Those for calls have other names and a lower priority; that they
-/// wait for a processor is wanted.
+/// The threads of a node that serve: tokio names them so.
 const SERVING: &str = "tokio-";
+/// Those for calls, which have a lower priority.
+const CALLING: &str = "pectin-call-";
 
-/// The threads of one process that serve, each with its times.
+/// The threads of one process that serve or call, each with its times.
 pub(super) struct Delays {
     tasks: PathBuf,
     threads: HashMap<String, Option<Thread>>,
@@ -18,6 +19,7 @@ pub(super) struct Delays {
 struct Thread {
     file: File,
     before: Times,
+    calls: bool,
 }
 
 /// What a thread has done.
@@ -58,14 +60,18 @@ impl Delays {
         }
     }
 
-    /// How long the thread ran since that ran longest, and how long that one waited that waited longest.
-    pub(super) fn end(&mut self) -> Times {
+    /// How long the thread ran since that ran longest, and how long that one waited that waited longest: of those that
+    /// serve, and of those that call.
+    pub(super) fn end(&mut self) -> [Times; 2] {
         // A thread that was started meanwhile has done all it did since then.
         self.find(|_| Times::default());
-        let since = |thread: &Thread| read(&thread.file).map(|now| now.since(thread.before));
-        self.threads.values().flatten().filter_map(since).fold(Times::default(), |most, times| Times {
-            ran: most.ran.max(times.ran),
-            waited: most.waited.max(times.waited),
+        [false, true].map(|calls| {
+            let threads = self.threads.values().flatten().filter(|thread| thread.calls == calls);
+            let since = threads.filter_map(|thread| Some(read(&thread.file)?.since(thread.before)));
+            since.fold(Times::default(), |most, times| Times {
+                ran: most.ran.max(times.ran),
+                waited: most.waited.max(times.waited),
+            })
         })
     }
 
@@ -77,9 +83,13 @@ impl Delays {
         for name in names {
             self.threads.entry(name).or_insert_with_key(|name| {
                 let folder = self.tasks.join(name);
-                let serves = std::fs::read_to_string(folder.join("comm")).ok()?.starts_with(SERVING);
-                let file = serves.then(|| File::open(folder.join("schedstat")).ok()).flatten()?;
-                Some(Thread { before: before(&file), file })
+                let name = std::fs::read_to_string(folder.join("comm")).ok()?;
+                let calls = name.starts_with(CALLING);
+                if !calls && !name.starts_with(SERVING) {
+                    return None;
+                }
+                let file = File::open(folder.join("schedstat")).ok()?;
+                Some(Thread { before: before(&file), file, calls })
             });
         }
     }

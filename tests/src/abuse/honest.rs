@@ -69,6 +69,15 @@ impl Served {
     pub(super) fn counts(&self) -> [usize; 3] {
         [self.steady.len(), self.new.len(), self.calls.len()]
     }
+
+    /// How long each client waited on average; for ever if it was never served.
+    pub(super) fn means(&self) -> [Duration; 3] {
+        let mean = |times: &Vec<Duration>| {
+            let count = u32::try_from(times.len()).unwrap_or(u32::MAX);
+            times.iter().sum::<Duration>().checked_div(count).unwrap_or(Duration::MAX)
+        };
+        [mean(&self.steady), mean(&self.new), mean(&self.calls)]
+    }
 }
 
 /// The honest clients, until this is dropped.
@@ -96,21 +105,26 @@ fn ask(url: &str, question: &Question, connection: &mut Option<Client>) -> io::R
 }
 
 /// Measures how long clients wait for a node, without what they and the node wait for a processor. That is no less than one
-/// of the node's serving threads worked meanwhile: if these wait for each other, it is the node's own doing.
+/// of the node's threads worked meanwhile: if these wait for each other, it is the node's own doing. For who only looks
+/// something up, the threads that serve count; for calls, also those that call, which have a lower priority.
 struct Watch {
     own: Own,
     node: Delays,
 }
 
 impl Watch {
-    fn measure<T>(&mut self, act: impl FnOnce() -> T) -> (T, Duration) {
+    fn measure<T>(&mut self, is_call: bool, act: impl FnOnce() -> T) -> (T, Duration) {
         self.node.begin();
         let (own, begun) = (self.own.so_far(), Instant::now());
         let done = act();
         let took = begun.elapsed();
-        let (own, node) = (self.own.so_far().since(own), self.node.end());
-        let waited = took.saturating_sub(own.waited + node.waited);
-        (done, waited.max(node.ran).min(took))
+        let (own, [serving, calling]) = (self.own.so_far().since(own), self.node.end());
+        let waited = took.saturating_sub(own.waited + serving.waited);
+        let waited = match is_call {
+            true => waited.saturating_sub(calling.waited).max(calling.ran),
+            false => waited.max(serving.ran),
+        };
+        (done, waited.min(took))
     }
 }
 
@@ -145,7 +159,7 @@ impl Honest {
             let mut connection = None;
             let mut watch = Watch { own: Own::here(), node: Delays::of(process) };
             every(pause, &stop, || {
-                let (asked, time) = watch.measure(|| ask(&url, &question, &mut connection));
+                let (asked, time) = watch.measure(question.is_call, || ask(&url, &question, &mut connection));
                 if !stays {
                     connection = None;
                 }
