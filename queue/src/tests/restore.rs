@@ -60,6 +60,8 @@ fn a_resend_without_an_answer_is_sent_again_after_a_restart() {
     world.send_in_window();
     world.answer_to(1, Sent::Failed);
     world.answer = None;
+    // In the next window: this one's guarantors were tried.
+    world.go(ms(6000));
     assert_eq!(world.send(), [(1, 1, 1)]);
     world.restart();
     look(&mut world);
