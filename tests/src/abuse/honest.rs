@@ -70,13 +70,12 @@ impl Served {
         [self.steady.len(), self.new.len(), self.calls.len()]
     }
 
-    /// How long each client waited on average; for ever if it was never served.
-    pub(super) fn means(&self) -> [Duration; 3] {
-        let mean = |times: &Vec<Duration>| {
+    /// How long each client waited on average; `None` if it was never served.
+    pub(super) fn means(&self) -> [Option<Duration>; 3] {
+        [&self.steady, &self.new, &self.calls].map(|times| {
             let count = u32::try_from(times.len()).unwrap_or(u32::MAX);
-            times.iter().sum::<Duration>().checked_div(count).unwrap_or(Duration::MAX)
-        };
-        [mean(&self.steady), mean(&self.new), mean(&self.calls)]
+            times.iter().sum::<Duration>().checked_div(count)
+        })
     }
 }
 

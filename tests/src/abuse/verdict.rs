@@ -55,7 +55,7 @@ impl Kind {
 
     /// Whether one of the honest clients was hardly served.
     fn is_starved(&self) -> bool {
-        self.served.means().into_iter().any(|mean| mean > MEAN_WAIT_MAX)
+        self.served.means().into_iter().any(|mean| mean.is_none_or(|mean| mean > MEAN_WAIT_MAX))
     }
 }
 
