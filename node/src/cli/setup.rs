@@ -115,7 +115,7 @@ impl Setup {
         let (service, state) = self.service()?;
         let store = self.open_store(service.service)?;
         let config = runtime::Config { dev: self.dev.take(), ..self.config(service, state)? };
-        Node::start(config, store).await.map_err(|why| failure(&why))
+        Box::pin(Node::start(config, store)).await.map_err(|why| failure(&why))
     }
 
     fn open_store(&self, service: u32) -> Result<Store, Failure> {

@@ -225,7 +225,7 @@ mod tests {
         let found = problems(vec![slow]);
         assert_eq!(found, ["honest clients waited 11.7 times as long as those of the control"]);
         let mut late = served(6_000, 170);
-        late.steady[168..].fill(Duration::from_millis(200));
+        late.steady[165..].fill(Duration::from_millis(200));
         assert_eq!(
             problems(vec![kind("calls", late, served(6_000, 170))]).len(),
             1,
