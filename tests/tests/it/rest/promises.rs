@@ -151,7 +151,8 @@ async fn accounts_and_groups_that_were_made_over_the_api_sign_after_a_restart() 
         .chain([&alone])
         .map(|address| format!("{}.key", hex::encode(address.parse::<Address>().unwrap())))
         .collect();
-    (keys.sort(), expected.sort());
+    keys.sort();
+    expected.sort();
     assert_eq!(keys, expected);
     let (_pectin, mut caller) = dev(&["--data-dir", data.to_str().unwrap()]);
     let again = caller.get("/v1/groups/workers").await.body;
