@@ -17,7 +17,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const lock = await new ContractFactory(abi, bytecode, alice).deploy(LOCK_SECONDS);
 const opensAt = Number(await lock.waitForDeployment().then(() => lock.opensAt()));
 const tooEarly = await failure("an early estimate", lock.open.estimateGas());
-same("why it is too early", tooEarly.revert?.name, "TooEarly");
+same("why it is too early", lock.interface.parseError(tooEarly.data)?.name, "TooEarly");
 
 // Any wait(n) up to a dozen returns, though nobody sends anything.
 const receipt = await lock.deploymentTransaction().wait(CONFIRMATIONS);
