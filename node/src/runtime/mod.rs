@@ -156,6 +156,8 @@ fn begin(
     let mut driver = Driver::start(started, store, clock.now(), |values| {
         tracing::debug!("reading the state: {values} values so far");
     })?;
+    // A machine that starts with a wrong clock must not expire the pool in its first step.
+    driver.set_time_confirmed(clock.is_confirmed());
     let output = driver.step(clock.now())?;
     let (handshake, found) = (Handshake::of(driver.follower()), left(&driver));
     let first = First { handshake, snapshot: driver.picture()?, found };
