@@ -6,7 +6,7 @@ import { NAME, SUPPLY, same } from "../given.mjs";
 import Tokens from "./ignition/modules/Tokens.js";
 
 // Ignition resumes what it finds here for the same chain id, but every run has a chain of its own.
-rmSync("ignition/deployments", { recursive: true, force: true });
+rmSync(new URL("./deployments", import.meta.url), { recursive: true, force: true });
 const connection = await hre.network.connect("pectin");
 const [alice, bob] = await connection.ethers.getSigners();
 const { token, lock } = await connection.ignition.deploy(Tokens, { parameters: { Tokens: { receiver: bob.address } } });
