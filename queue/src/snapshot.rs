@@ -4,7 +4,7 @@ use crate::{
     Bundle, Queue,
     bundle::{Phase, Version},
 };
-use types::{BlockId, ReleasedBy};
+use types::{BlockId, ReleasedBy, Time};
 
 /// Counters since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,7 +40,8 @@ pub struct Snapshot {
     pub stats: Stats,
 }
 
-/// What the journal alone determines: the same before a crash and after recovery.
+/// What the journal alone determines: the same before a crash and after recovery. Without the times of versions, which a
+/// corrected clock sets back and no record says so.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JournalState {
     base: BlockId,
@@ -52,7 +53,9 @@ pub struct JournalState {
 impl Queue {
     /// What the journal alone determines.
     pub fn journal_state(&self) -> JournalState {
-        let bundle = |bundle: &Bundle| (bundle.block, bundle.versions.clone(), bundle.phase);
+        let timeless = |version: &Version| Version { sent_at: Time::ZERO, ..version.clone() };
+        let bundle =
+            |bundle: &Bundle| (bundle.block, bundle.versions.iter().map(timeless).collect(), bundle.phase);
         JournalState {
             base: self.base,
             abandoned: self.abandoned_from.map(|from| (from, self.abandoned_by)),
