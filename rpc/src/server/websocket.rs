@@ -174,7 +174,7 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
             };
             let _held = message.clone();
             // The library copies a message into its own buffer before it writes any of it, and clients that are told much
-            // have thousands of messages: they are sent in turn, so that whoever asks waits for a few and not for all.
+            // have thousands of messages: they are sent in turn, so that a request waits for a few and not for all.
             let send = share.work(message.len(), sink.send(message));
             match tokio::time::timeout(idle, send).await {
                 Ok(Ok(())) => {}
