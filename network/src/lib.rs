@@ -99,4 +99,4 @@ pub use peers::{PeerStatus, Peers};
 pub use proof::StateTrie;
 pub use registry::initiates;
 pub use service::{Caller, Note, Service, Silent};
-pub use submit::{Retry, Submission, SubmitError, Taken, addresses, guarantors, guarantors_of_state, submit};
+pub use submit::{Retry, Submission, SubmitError, Taken, addresses, guarantors_of_state, submit};

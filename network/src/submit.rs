@@ -10,7 +10,6 @@ use crate::{
 use jam::{
     Bundle, Ed25519Key, PackageHash, PackageLimit, Params,
     codec::Bytes,
-    follow::ChainView,
     params::PACKAGE_BYTES_MAX,
     shuffle::core_assignment,
     spec::{Bootnode, StateKey},
@@ -223,13 +222,6 @@ impl Verdict {
     }
 }
 
-/// The guarantors of a core at a slot, as the followed chain says; empty if it cannot know yet.
-pub fn guarantors(view: &ChainView<'_>, core: u16, slot: u32) -> Vec<Ed25519Key> {
-    let Some(assignment) = view.assignment(slot) else { return vec![] };
-    let keys = view.epoch().validators(assignment.era).keys();
-    assignment.guarantors(core).filter_map(|validator| keys.get(usize::from(validator)).copied()).collect()
-}
-
 /// The guarantors of a core at a slot, as a state says (its keys 6, 8 and 11), such as the one of a chain specification;
 /// empty for a slot of another epoch than the state's.
 pub fn guarantors_of_state(
@@ -315,15 +307,15 @@ mod tests {
         ];
         let state = BTreeMap::from(state);
         for slot in 0..PARAMS.epoch_slots {
-            let [first, second] = [0, 1].map(|core| guarantors(&follower.view(), core, slot));
+            let [first, second] = [0, 1].map(|core| follower.view().guarantors(core, slot));
             assert_eq!(guarantors_of_state(&PARAMS, &state, 0, slot), Ok(first.clone()));
             assert_eq!(guarantors_of_state(&PARAMS, &state, 1, slot), Ok(second.clone()));
             assert!(first.len() == 3 && second.len() == 3 && first.iter().all(|key| !second.contains(key)));
         }
         // The next epoch's are known to who follows; what comes after that nobody knows.
         assert_eq!(guarantors_of_state(&PARAMS, &state, 0, PARAMS.epoch_slots), Ok(vec![]));
-        assert_eq!(guarantors(&follower.view(), 0, PARAMS.epoch_slots).len(), 3);
-        assert!(guarantors(&follower.view(), 0, 2 * PARAMS.epoch_slots).is_empty());
+        assert_eq!(follower.view().guarantors(0, PARAMS.epoch_slots).len(), 3);
+        assert!(follower.view().guarantors(0, 2 * PARAMS.epoch_slots).is_empty());
         let missing = Err(StateError::Missing(StateIndex::Slot));
         assert_eq!(guarantors_of_state(&PARAMS, &BTreeMap::new(), 0, 0), missing);
     }

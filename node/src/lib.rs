@@ -6,8 +6,8 @@
 //!   operator ─────────┘   (one thread)         └◀─ base of the state has moved ◀────────────┘
 //! ```
 //!
-//! * [`driver`] decides everything and touches nothing: it takes commands and the time, and gives batches with what may
-//!   follow once they are durable.
+//! * The crate `driver` decides everything and touches nothing: it takes commands and the time, and gives batches with what
+//!   may follow once they are durable.
 //! * [`runtime`] gives it a thread, a journal, a network and an RPC server.
 //! * [`data`] is the data directory and its copies, [`rebuild`] makes a bundle again from it.
 //! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
@@ -19,7 +19,6 @@ pub mod accounts;
 pub mod banner;
 pub mod cli;
 pub mod data;
-pub mod driver;
 pub mod health;
 pub mod logging;
 pub mod observe;

@@ -23,4 +23,6 @@ pub enum Mistake {
     ForgetVersions,
     /// A release leaves the descendants.
     NoDescendants,
+    /// What reached no guarantor is sent again at once, as long as the window is open.
+    ResendAtOnce,
 }

@@ -68,7 +68,8 @@ impl ServiceTracker {
         self.states.get(&block).map(|state| &**state)
     }
 
-    fn state_at(&mut self, follower: &Follower, block: HeaderHash) -> Arc<ServiceState> {
+    /// The service's state after a block of any branch that the follower knows.
+    pub fn state_at(&mut self, follower: &Follower, block: HeaderHash) -> Arc<ServiceState> {
         let mut path = Vec::new();
         let mut here = block;
         let mut state = loop {

@@ -83,6 +83,10 @@ impl Queue {
     /// Whether the bundle that is to be sent next was sent in this slot already and reached no guarantor. All connected
     /// guarantors of the core were tried then, so the same bytes wait for the next window.
     pub(crate) fn failed_in_this_slot(&self, now: Time) -> bool {
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::ResendAtOnce) {
+            return false;
+        }
         let (slot, blocks) = &self.failed;
         self.queued.first().is_some_and(|number| blocks.contains(number)) && *slot == self.clock.slot_at(now)
     }

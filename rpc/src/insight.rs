@@ -2,50 +2,7 @@
 //! blocks came out, and what the cores were used for.
 
 use std::{collections::BTreeMap, sync::Arc};
-
-/// How large a block came out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sizes {
-    /// Bytes of the witness.
-    pub witness_bytes: usize,
-    /// Bytes of the codes that it needs.
-    pub codes_bytes: usize,
-    /// Bytes of its transactions.
-    pub transactions_bytes: usize,
-    /// Bytes of all that and of the payload: what the limit is for.
-    pub bundle_bytes: usize,
-    /// Segments that it exports.
-    pub export_segments: usize,
-    /// Gas that it used.
-    pub gas: u64,
-    /// Its transactions.
-    pub transactions: usize,
-}
-
-/// What a core was used for after a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CoreUse {
-    /// Nobody's report was there.
-    Free,
-    /// A version of a block of ours.
-    Ours {
-        /// The block's number.
-        block: u64,
-        /// The version.
-        version: u32,
-    },
-    /// Somebody else's report.
-    Other,
-}
-
-/// The cores after the block of one slot. A slot without a block has none.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SlotCores {
-    /// The slot.
-    pub slot: u32,
-    /// What each core was used for.
-    pub cores: Vec<CoreUse>,
-}
+use types::{Sizes, SlotCores};
 
 /// What only those who watch the node want to know.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! JSON-RPC, as every Ethereum tool speaks it, over HTTP and WebSocket on one port.
 //!
 //! ```text
-//!                      Feed: Snapshots, Events            Archive: final blocks      Driver: the loop that owns the pool
+//!                      Feed: Snapshots, Events            Archive: final blocks      Backend: the loop that owns the pool
 //!  node ──publish──▶  ┌──────────┬──────────┐                    │                        ▲
 //!                     ▼          ▼          ▼                    │                        │ recovered transactions, orders
 //!  client ──▶ Server ─▶ Api: ── reads ── subscriptions, filters ─┴── calls (revm) ── eth_sendRawTransaction
@@ -11,7 +11,7 @@
 //!
 //! * **Reads never wait for the driver.** The node publishes an immutable [`Snapshot`] after each commit ([`Feed`]); a
 //!   call takes the newest one and answers from it. What waits in the pool is in the [`PoolIndex`], what is final in the
-//!   [`Archive`]. Only what really needs the driver ([`Driver`]) is a message to it: new transactions, the whole content
+//!   [`Archive`]. Only what really needs the driver ([`Backend`]) is a message to it: new transactions, the whole content
 //!   of the pool, the operator's orders.
 //! * **Tags.** `pending` is the open block, `latest` the newest sealed one, `safe` the newest applied one, `finalized`
 //!   the newest one that is applied in a final block of JAM. An omitted block is `latest`. A released block is a
@@ -51,10 +51,10 @@
 
 mod api;
 mod archive;
+mod backend;
 mod call;
 mod chain;
 mod config;
-mod driver;
 pub mod error;
 mod hex;
 mod hub;
@@ -72,11 +72,11 @@ pub use api::{Api, Caller, Extension, Json, Notices, Origin, Sources};
 pub use archive::{
     Archive, ArchiveError, Foreign, LogEntry, LogFilter, LogLimits, MemoryArchive, Place, matching_logs,
 };
+pub use backend::{Backend, Order, OrderError, SubmitError};
 pub use chain::{Chain, Forks};
 pub use config::{Config, Limits, Rate};
-pub use driver::{Driver, Order, OrderError, SubmitError};
 pub use error::Error;
-pub use insight::{CoreUse, Insight, Sizes, SlotCores};
+pub use insight::Insight;
 pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;

@@ -1,7 +1,7 @@
 //! Finding blocks, transactions and states: in the snapshot first, then in the archive.
 
 use crate::{
-    Archive, Driver, Error, PendingBlock, RecentBlock, Snapshot, State,
+    Archive, Backend, Error, PendingBlock, RecentBlock, Snapshot, State,
     archive::{Foreign, Place},
     chain::Chain,
     error,
@@ -166,7 +166,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) archive: &'a dyn Archive,
     pub(crate) chain: &'a Chain,
-    pub(crate) driver: &'a dyn Driver,
+    pub(crate) backend: &'a dyn Backend,
 }
 
 impl Reading<'_> {
@@ -244,7 +244,7 @@ impl Reading<'_> {
             parent_hash: latest.id().hash,
             number: parent.number.saturating_add(1),
             // An idle chain has no blocks, so the newest one's time may be hours back.
-            timestamp: parent.timestamp.max(self.driver.now().as_secs()),
+            timestamp: parent.timestamp.max(self.backend.now().as_secs()),
             beneficiary: self.chain.beneficiary,
             base_fee_per_gas: Some(self.chain.next_base_fee(parent)),
             gas_used: 0,

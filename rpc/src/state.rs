@@ -4,10 +4,11 @@ use alloy_eips::eip2935::{HISTORY_SERVE_WINDOW, HISTORY_STORAGE_ADDRESS};
 use alloy_primitives::{Address, B256, Bytes, KECCAK256_EMPTY, U256};
 use revm::state::{AccountInfo, Bytecode};
 use state::{
-    AccountKeys, BasicData, Blake2b, CodeSet, Codes, Key, Layer, Value, Values, Writes, account_writes,
+    AccountKeys, BasicData, Blake2b, Codes, Key, Layer, Value, Values, Writes, account_writes,
     evm::BlockChanges,
 };
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A state has no answer. A client is told that the node has a fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -80,29 +81,27 @@ impl<V, C> LayerState<V, C> {
 pub struct OpenState<V, C> {
     values: Written<V>,
     codes: C,
-    created: CodeSet,
 }
 
 /// Values that were written, over a layer.
 #[derive(Clone, Debug)]
 struct Written<V> {
     layer: Layer<V>,
-    writes: Writes,
+    changes: Arc<BlockChanges>,
 }
 
 impl<V: Values> Values for Written<V> {
     type Error = V::Error;
 
     fn value(&self, key: &Key) -> Result<Option<Value>, V::Error> {
-        self.writes.get(key).map_or_else(|| self.layer.value(key), |value| Ok(Some(*value)))
+        self.changes.writes.get(key).map_or_else(|| self.layer.value(key), |value| Ok(Some(*value)))
     }
 }
 
 impl<V, C> OpenState<V, C> {
     /// The state after `changes` to the parent's `layer`. `codes` must know the codes that accounts had before.
-    pub fn new(layer: Layer<V>, codes: C, changes: BlockChanges) -> Self {
-        let BlockChanges { writes, created, .. } = changes;
-        Self { values: Written { layer, writes }, codes, created }
+    pub fn new(layer: Layer<V>, codes: C, changes: impl Into<Arc<BlockChanges>>) -> Self {
+        Self { values: Written { layer, changes: changes.into() }, codes }
     }
 }
 
@@ -188,7 +187,7 @@ where
     }
 
     fn code(&self, hash: B256) -> Result<Bytes, StateError> {
-        match self.created.code(&hash) {
+        match self.values.changes.created.code(&hash) {
             Ok(Some(code)) => Ok(code),
             _ => read_code(&self.codes, hash),
         }
@@ -199,11 +198,11 @@ where
     }
 
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError> {
-        prove(&self.values.layer.child(&self.values.writes), address, slots)
+        prove(&self.values.layer.child(&self.values.changes.writes), address, slots)
     }
 
     fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError> {
-        let tree = self.values.layer.tree().update(&self.values.writes);
+        let tree = self.values.layer.tree().update(&self.values.changes.writes);
         Ok(tree.update(&pretended_writes(&self.values, accounts)?).root())
     }
 }

@@ -1,6 +1,7 @@
 //! Where following begins, as bytes. The service's state is kept in the form in which the service itself stores it.
 
-use crate::{batch::Checkpoint, values};
+use crate::values;
+use driver::journal::Checkpoint;
 use jam::{
     Params,
     codec::{Bytes, Decode, DecodeError, Decoder, Encode, Malformed},

@@ -3,7 +3,6 @@
 use crate::{
     StoreError,
     arrivals::{Moved, Moves},
-    batch::{Entry, Unfinished},
     body, checkpoint,
     log::Logged,
     options::Options,
@@ -13,6 +12,7 @@ use crate::{
 };
 use alloy_consensus::Header;
 use alloy_primitives::{B256, keccak256};
+use driver::journal::{Entry, Unfinished};
 use queue::Record;
 use redb::ReadableTable;
 use types::{BlockId, Reason, Time};

@@ -82,7 +82,6 @@ pub mod faults;
 
 mod arrivals;
 mod base;
-mod batch;
 mod body;
 mod check;
 mod checkpoint;
@@ -109,7 +108,10 @@ mod tools;
 mod values;
 
 pub use base::{Base, CodeTable};
-pub use batch::{Batch, Checkpoint, Unfinished};
+pub use driver::{
+    Recovered,
+    journal::{Batch, Checkpoint, Unfinished},
+};
 pub use engine::{guarded, is_guarded};
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter, LogLimits};
@@ -117,7 +119,6 @@ pub use options::{Chain, Options};
 #[cfg(feature = "faults")]
 pub use plant::Row;
 pub use reader::{Ended, Reader};
-pub use recover::Recovered;
 pub use store::{Committed, Stats, Store};
 pub use tools::{Stat, TableSize, compact, verify};
 

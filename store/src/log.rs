@@ -16,10 +16,10 @@
 
 use crate::{
     Result,
-    batch::Batch,
     engine::Engine,
     values::{self, Accepted, Position},
 };
+use driver::Batch;
 use redb::StorageBackend;
 use std::{io, sync::Arc};
 

@@ -1,9 +1,7 @@
 //! What a node needs to go on after a restart.
 
 use crate::{
-    Result,
-    batch::{Checkpoint, Unfinished},
-    body, checkpoint,
+    Result, body, checkpoint,
     commit::CHECKPOINT,
     reader::Reader,
     receipts,
@@ -14,28 +12,14 @@ use crate::{
 use alloy_consensus::proofs::{calculate_receipt_root, ordered_trie_root_encoded};
 use alloy_primitives::{B256, map::HashMap};
 use bundler::Draft;
+use driver::{
+    Recovered,
+    journal::{Checkpoint, Unfinished},
+};
 use queue::Record;
 use std::sync::Arc;
 use txpool::{Lookup, Status};
-use types::{BlockId, SealedBlock, Transaction};
-
-/// What a node needs to go on.
-#[derive(Debug)]
-pub struct Recovered {
-    /// The last final block: the base of the queue.
-    pub finalized: BlockId,
-    /// The counter that the last sealed block was opened with.
-    pub build: u64,
-    /// Every accepted transaction that is neither final nor ended, in the order of arrival: pending, or in an
-    /// unfinished block. For [`txpool::Pool::restore`].
-    pub transactions: Vec<Lookup>,
-    /// The unfinished blocks in order.
-    pub blocks: Vec<Unfinished>,
-    /// The queue's records that still say something, in order. For [`queue::Queue::restore`], on `finalized`.
-    pub records: Vec<Record>,
-    /// Where following begins, if there is a checkpoint.
-    pub checkpoint: Option<Checkpoint>,
-}
+use types::{SealedBlock, Transaction};
 
 impl Store {
     /// Everything for a restart, checked: what does not fit together is refused as a whole.

@@ -3,11 +3,12 @@
 
 use crate::{
     Result,
-    base::Base,
+    base::{Base, CodeTable},
     store::Store,
     tables::{WRITES, numbered},
     values,
 };
+use driver::{EvmBlocks, EvmBuilder, EvmHistory};
 use state::{Key, Layer, Tree, Value};
 
 /// So many values become part of the tree at once.
@@ -20,6 +21,25 @@ impl Store {
     /// compared with its block's header.
     pub fn states(&self, mut progress: impl FnMut(u64)) -> Result<Vec<Layer<Base>>> {
         self.0.engine.guarded(|| self.layers(&mut progress))
+    }
+
+    /// The blocks as a driver goes on with them: the last final ones with their states. Reads the whole state; `progress` is
+    /// called with the number of values so far.
+    pub fn blocks(
+        &self,
+        builder: EvmBuilder,
+        progress: impl FnMut(u64),
+    ) -> Result<EvmBlocks<Base, CodeTable>> {
+        let states = self.states(progress)?;
+        let reader = self.reader()?;
+        let finalized = reader.finalized();
+        let header = reader.header(finalized.number)?;
+        let missing = || self.0.engine.damaged(format!("the header of block {finalized} is missing"));
+        let final_header = header.ok_or_else(missing)?;
+        let numbers = states.iter().map(Layer::height).filter(|number| *number <= finalized.number);
+        let finals = numbers.map(|number| reader.receipted(number)).collect::<Result<Vec<_>>>()?;
+        let history = EvmHistory { final_header, finals: finals.into_iter().flatten().collect(), states };
+        Ok(EvmBlocks::new(builder, history, self.codes()))
     }
 
     fn layers(&self, progress: &mut impl FnMut(u64)) -> Result<Vec<Layer<Base>>> {

@@ -3,7 +3,6 @@
 use crate::{
     Result, StoreError,
     base::{Base, CodeTable, Slot},
-    batch::Batch,
     commit::{Failure, Step},
     create::{self, Found, Journal},
     engine::Engine,
@@ -14,6 +13,7 @@ use crate::{
     tables::Tables,
     values::Position,
 };
+use driver::Batch;
 use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
@@ -186,7 +186,7 @@ impl Store {
         };
         step.position.step += 1;
         step.take_over(&journal.logged)?;
-        for entry in &batch.entries {
+        for entry in batch.entries() {
             step.apply(entry)?;
         }
         let (position, moved) = step.finish()?;
@@ -208,7 +208,7 @@ impl Store {
     /// After a failed write: opens the file again and looks whether the step is in it.
     fn look(&self, writer: &mut Writer, batch: &Batch, error: &StoreError) -> Result<bool> {
         let Ok(found) = self.reopened() else {
-            writer.uncertain = Some(batch.id);
+            writer.uncertain = Some(batch.id());
             return Err(self.uncertain(error.to_string()));
         };
         self.stand(writer, found)
@@ -218,7 +218,7 @@ impl Store {
     fn resolve(&self, writer: &mut Writer, step: u64, batch: &Batch) -> Result<bool> {
         let found = self.reopened().map_err(|error| self.uncertain(error.to_string()))?;
         let written = found.position.step > writer.journal.position.step;
-        if written && step != batch.id {
+        if written && step != batch.id() {
             return Err(self.uncertain("it was, and this is another one".into()));
         }
         writer.uncertain = None;

@@ -25,7 +25,7 @@ pub mod http;
 pub mod kill;
 pub mod load;
 pub mod network;
-pub mod pool_driver;
+pub mod pool_backend;
 pub mod process;
 pub mod ratios;
 pub mod recorded;

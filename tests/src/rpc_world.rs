@@ -4,7 +4,7 @@
 use crate::{
     blocks::{Chain as Builder, Values, config},
     http::{Answer, Client},
-    pool_driver::PoolDriver,
+    pool_backend::PoolBackend,
     rpc_compat::{Schemas, is_exempt},
 };
 use alloy_primitives::{Address, Bytes, U256};
@@ -32,7 +32,7 @@ pub struct World {
     /// What waits.
     pub pool: Arc<PoolIndex>,
     /// Its driver.
-    pub driver: Arc<PoolDriver>,
+    pub driver: Arc<PoolBackend>,
     /// Final blocks.
     pub archive: Arc<MemoryArchive>,
     /// One builder after each block, the newest last.
@@ -70,7 +70,7 @@ impl World {
         let blocks = vec![recent(genesis, &builder)];
         let feed = Feed::new(snapshot(&blocks, id, None));
         let pool = Arc::new(PoolIndex::default());
-        let driver = PoolDriver::new(Pool::new(pool_config(), HEAD), pool.clone(), feed.clone());
+        let driver = PoolBackend::new(Pool::new(pool_config(), HEAD), pool.clone(), feed.clone());
         let driver = Arc::new(driver);
         let chain = Chain::new(&config(), id, crate::blocks::BENEFICIARY, "pectin/test".to_owned());
         let sources = Sources {
@@ -78,7 +78,7 @@ impl World {
             feed: feed.clone(),
             pool: pool.clone(),
             archive: archive.clone(),
-            driver: driver.clone(),
+            backend: driver.clone(),
             extensions: vec![],
         };
         let (api, server) = runtime.block_on(async {

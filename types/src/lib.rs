@@ -21,6 +21,7 @@
 
 mod block;
 mod event;
+mod insight;
 mod reason;
 mod story;
 mod time;
@@ -29,6 +30,7 @@ mod transaction;
 pub use block::{BlockId, ReceiptedBlock, SealedBlock};
 pub use core::time::Duration;
 pub use event::{Event, ReleasedBy};
+pub use insight::{CoreUse, Sizes, SlotCores};
 pub use reason::{NoReason, Reason};
 pub use story::{Release, Story};
 pub use time::Time;

@@ -2,7 +2,7 @@
 
 use super::{Fate, Follower, branch::Branch, node::Node};
 use crate::{
-    HeaderHash, PackageHash, Params,
+    Ed25519Key, HeaderHash, PackageHash, Params,
     rules::{epoch::Epoch, history::Remembered},
     shuffle::Assignment,
 };
@@ -109,5 +109,16 @@ impl<'a> ChainView<'a> {
             1 => Some(epoch.next_assignment(params, slot)),
             _ => None,
         }
+    }
+
+    /// The keys of the validators that guarantee on a core at a slot; empty where [`assignment`](Self::assignment) is
+    /// not known.
+    pub fn guarantors(&self, core: u16, slot: u32) -> Vec<Ed25519Key> {
+        let Some(assignment) = self.assignment(slot) else { return vec![] };
+        let keys = self.epoch().validators(assignment.era).keys();
+        assignment
+            .guarantors(core)
+            .filter_map(|validator| keys.get(usize::from(validator)).copied())
+            .collect()
     }
 }

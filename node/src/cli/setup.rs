@@ -3,9 +3,7 @@
 use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed, stop::Stop};
 use crate::{
     cli::VERSION,
-    data,
-    driver::{Settings, Started},
-    logging,
+    data, logging,
     runtime::{self, DevMethods, Ended, Node, NodeError, RpcConfig},
     sender::{SenderConfig, SenderError},
 };
@@ -15,6 +13,7 @@ use devnet::{
     Devnet,
     genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
 };
+use driver::{EvmBuilder, Settings, Started};
 use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
 use service::genesis::Genesis;
 use std::{
@@ -157,11 +156,13 @@ impl Setup {
         let genesis = genesis.map_err(|why| Failure::Usage(format!("the chain specification: {why}")))?;
         let driver = Started {
             settings: self.settings(),
-            bundler: self.bundler(service),
+            params: spec.params,
             clock,
             pool: self.pool(&service),
             queue: queue(&self.options, &self.spec.params, self.slot_ms)?,
             genesis,
+            service_id: service.service,
+            code_hash: service.code_hash,
             service: state,
         };
         let peers = self.peers()?;
@@ -170,6 +171,7 @@ impl Setup {
             SocketAddr::new(options.http_addr.unwrap_or(LOCALHOST), options.http_port.unwrap_or(HTTP_PORT));
         Ok(runtime::Config {
             driver,
+            builder: self.builder(service),
             genesis: self.genesis.id(),
             jam_genesis: spec.genesis_hash(),
             network_key: self.secret.clone(),
@@ -197,13 +199,18 @@ impl Setup {
 
     fn settings(&self) -> Settings {
         let options = &self.options;
-        let mut settings = Settings::new(self.secret.clone());
-        settings.beneficiary = options.fee_recipient.unwrap_or_default();
+        let mut settings = Settings::default();
         settings.seal_after = options.seal_after_ms.map_or(settings.seal_after, Duration::from_millis);
         settings.empty_blocks = options.empty_blocks.unwrap_or(settings.empty_blocks);
         settings.dry_run = options.dry_run.unwrap_or(false);
-        settings.states_kept = options.states_kept.unwrap_or(settings.states_kept);
         settings
+    }
+
+    fn builder(&self, service: service::Config) -> EvmBuilder {
+        let mut builder = EvmBuilder::new(self.bundler(service), self.secret.clone());
+        builder.beneficiary = self.options.fee_recipient.unwrap_or_default();
+        builder.states_kept = self.options.states_kept.unwrap_or(builder.states_kept);
+        builder
     }
 
     fn bundler(&self, service: service::Config) -> Bundler {

@@ -1,12 +1,12 @@
 //! What is counted as it happens.
 
 use parking_lot::Mutex;
-use rpc::{Histogram, PoolIndex, SECONDS, Sizes, Times};
+use rpc::{Histogram, PoolIndex, SECONDS, Times};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
-use types::{BlockId, Event, Reason, Time};
+use types::{BlockId, Event, Reason, Sizes, Time};
 
 /// Upper bounds in seconds for what takes slots.
 const SLOT_SECONDS: &[f64] = &[0.25, 0.5, 1.0, 3.0, 6.0, 12.0, 18.0, 30.0, 60.0, 120.0, 300.0, 900.0];

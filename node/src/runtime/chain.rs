@@ -1,8 +1,9 @@
 //! The JAM network around the driver: what peers say goes in, what is wanted of them goes out, and packages leave.
 
 use super::driving::Command;
-use crate::driver::Outgoing;
+use bundler::Packaged;
 use clock::SystemClock;
+use driver::Outgoing;
 use jam::{
     HeaderHash, Params,
     codec::{Bytes, Decode},
@@ -91,7 +92,7 @@ fn state(header: HeaderHash, entries: BTreeMap<StateKey, Bytes>, params: &Params
 /// Sends a package, unless the window has closed, and says how that ended.
 pub(crate) async fn send(
     endpoint: Endpoint,
-    outgoing: Outgoing,
+    outgoing: Outgoing<Packaged>,
     params: Params,
     clock: SystemClock,
     commands: Sender<Command>,

@@ -5,9 +5,13 @@
 //! for as many. While others wait for the disk it waits a moment too: what it would do now had to wait for the same
 //! disk, and those who are answered meanwhile come again in time for the same step. A lone submission never waits.
 
-use crate::driver::{Answer, Broken, Driver, Output};
+use super::{
+    Driver,
+    shown::{Shown, Step},
+};
 use alloy_primitives::Address;
 use clock::Reading;
+use driver::{Broken, Responder};
 use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::Sent;
 use rpc::{Order, OrderError};
@@ -41,7 +45,7 @@ const REST_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Transactions whose signatures were recovered, and whom to answer.
-    Submit(Vec<Transaction>, Answer),
+    Submit(Vec<Transaction>, Responder),
     /// A block of the JAM chain.
     Block(Box<Block>),
     /// A validator calls a block final.
@@ -60,7 +64,7 @@ pub(crate) enum Command {
     /// A validator announced a block of a slot, at this reading of the machine's clocks.
     Announced(Ed25519Key, u32, Reading),
     /// A reader wants a snapshot of what was accepted so far, and is answered when it has been published.
-    Show(Answer),
+    Show(Responder),
     /// How a submission ended.
     Sent(u64, PackageHash, Sent),
     /// Something happened outside the driver that everybody is to hear of.
@@ -114,7 +118,8 @@ pub(crate) trait World {
 pub(crate) fn run(
     driver: &mut Driver,
     commands: &Receiver<Command>,
-    outputs: &SyncSender<Output>,
+    outputs: &SyncSender<Step>,
+    shown: &mut Shown,
     unanswered: &Unanswered,
     world: &mut impl World,
 ) -> Result<(), Broken> {
@@ -135,7 +140,7 @@ pub(crate) fn run(
         driver.set_time_confirmed(world.is_time_confirmed());
         let output = driver.step(world.now())?;
         unanswered.add(output.answers.len());
-        if !output.is_empty() && outputs.send(output).is_err() {
+        if !output.is_empty() && outputs.send(shown.step(output)?).is_err() {
             stop = true;
         }
         world.stepped(driver);
@@ -197,7 +202,7 @@ fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Resu
         Command::Show(answer) => driver.show_now(answer),
         Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
         Command::Tell(event) => driver.tell(event),
-        Command::Rebase(base) => driver.rebase(&base),
+        Command::Rebase(base) => driver.rebase(base.height(), &base),
         Command::Peers(peers) => driver.set_peers(peers),
         Command::Content(sender, answer) => {
             let content = match sender {
@@ -244,7 +249,7 @@ mod tests {
 
     fn submit(commands: &Sender<Command>, count: usize) {
         for _ in 0..count {
-            commands.send(Command::Submit(vec![], Answer::new(drop))).unwrap();
+            commands.send(Command::Submit(vec![], Responder::new(drop))).unwrap();
         }
     }
 

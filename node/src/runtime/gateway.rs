@@ -1,9 +1,9 @@
 //! The driver as RPC sees it: messages to its thread.
 
 use super::{driving::Command, writer::WriterHealth};
-use crate::driver::Answer;
 use alloy_primitives::{Address, B256};
 use clock::SystemClock;
+use driver::Responder;
 use futures_util::{FutureExt, future::BoxFuture};
 use rpc::{Order, OrderError, SubmitError};
 use std::sync::mpsc::{self, Sender};
@@ -37,7 +37,7 @@ impl Gateway {
     }
 }
 
-impl rpc::Driver for Gateway {
+impl rpc::Backend for Gateway {
     fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
         let count = transactions.len();
         async move {
@@ -46,7 +46,7 @@ impl rpc::Driver for Gateway {
             }
             let (sender, answer) = oneshot::channel();
             // Whoever asked may be gone by then.
-            let tell = Answer::new(move |results| drop(sender.send(results)));
+            let tell = Responder::new(move |results| drop(sender.send(results)));
             if self.commands.send(Command::Submit(transactions, tell)).is_err() {
                 return Self::unavailable(count, STOPPED);
             }
@@ -74,7 +74,7 @@ impl rpc::Driver for Gateway {
     fn refresh(&self) -> mpsc::Receiver<()> {
         let (done, is_done) = mpsc::channel();
         // The reader may have given up by then.
-        self.tell(Command::Show(Answer::new(move |_| {
+        self.tell(Command::Show(Responder::new(move |_| {
             let _ = done.send(());
         })));
         is_done

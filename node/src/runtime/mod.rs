@@ -5,7 +5,10 @@ mod chain;
 mod driving;
 mod gateway;
 mod methods;
+mod page;
 mod publish;
+mod shown;
+mod start;
 mod writer;
 
 pub use archive::StoreArchive;
@@ -15,23 +18,16 @@ pub use rpc::Config as RpcConfig;
 pub(crate) use writer::WriterHealth;
 
 use crate::{
-    driver::{Broken, Driver, Output, StartError, Started},
-    health::Monitor,
-    observe::Observer,
-    rest::Rest,
-    sender::{self, Pool, Push, SenderConfig, SenderError},
-    web::{self, Web},
+    sender::{SenderConfig, SenderError},
+    web::Web,
 };
-use clock::{SystemClock, Trust};
 use devnet::Devnet;
+use driver::{Blocks as _, Broken, EvmBlocks, EvmBuilder, Started};
 pub(crate) use driving::Command;
-use driving::Unanswered;
 pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
-use methods::Methods;
-use network::{Endpoint, Follow, FollowLimits, Handshake, Peers};
-use publish::{Publisher, Wishes};
-use rpc::{Api, Feed, PoolIndex, Server, Snapshot, Sources};
+use network::{Endpoint, Handshake, Peers};
+use rpc::{Feed, Server, Snapshot};
 use std::{
     io,
     net::SocketAddr,
@@ -39,12 +35,15 @@ use std::{
     thread::JoinHandle,
     time::Duration,
 };
-use store::{Store, StoreError};
-use tokio::{net::TcpListener, sync::oneshot};
+use store::{Base, CodeTable, StoreError};
+use tokio::sync::oneshot;
 use types::BlockId;
 
-/// Outputs that may wait for the disk; then the driver waits.
-const OUTPUTS_MAX: usize = 64;
+/// Blocks whose values and codes are in the store.
+pub(crate) type Blocks = EvmBlocks<Base, CodeTable>;
+
+/// The driver of a node.
+pub(crate) type Driver = driver::Driver<Blocks>;
 
 /// How long a node that shuts down waits for its journal.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,6 +53,8 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Config {
     /// What the driver starts with.
     pub driver: Started,
+    /// What makes its blocks.
+    pub builder: EvmBuilder,
     /// The first EVM block.
     pub genesis: BlockId,
     /// The hash of JAM's first header.
@@ -114,6 +115,17 @@ pub enum NodeError {
     Sender(#[from] SenderError),
 }
 
+/// Why a driver does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The store cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What it holds does not fit together.
+    #[error(transparent)]
+    Broken(#[from] Broken),
+}
+
 /// Why a running node ended by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Ended {
@@ -146,25 +158,6 @@ struct First {
     found: Left,
 }
 
-/// Starts the driver, and lets it take its first step.
-fn begin(
-    started: Started,
-    store: &Store,
-    clock: &SystemClock,
-    outputs: &mpsc::SyncSender<Output>,
-) -> Result<(Driver, First), StartError> {
-    let mut driver = Driver::start(started, store, clock.now(), |values| {
-        tracing::debug!("reading the state: {values} values so far");
-    })?;
-    // A machine that starts with a wrong clock must not expire the pool in its first step.
-    driver.set_time_confirmed(clock.is_confirmed());
-    let output = driver.step(clock.now())?;
-    let (handshake, found) = (Handshake::of(driver.follower()), left(&driver));
-    let first = First { handshake, snapshot: driver.picture()?, found };
-    drop(outputs.send(output));
-    Ok((driver, first))
-}
-
 /// A running node.
 pub struct Node {
     commands: mpsc::Sender<Command>,
@@ -187,186 +180,6 @@ impl std::fmt::Debug for Node {
 }
 
 impl Node {
-    /// Starts, in the runtime that this is called in. Ports are taken before anything else happens.
-    pub async fn start(mut config: Config, store: Store) -> Result<Self, NodeError> {
-        let dev = config.dev.take();
-        let managed = config.sender.take();
-        let Config { driver: started, http, p2p, .. } = &config;
-        let listener = TcpListener::bind(http).await.map_err(|why| NodeError::Http { addr: *http, why })?;
-        // Now, and not when the first transaction comes: it takes some milliseconds.
-        tracing::info!("signatures are recovered {} at a time", ecrecover::at_once());
-        let params = started.bundler.params;
-        let clock = time(&config);
-        let (slots, evm) = (started.clock, started.bundler.config);
-        let (commands, orders) = mpsc::channel();
-        let (outputs, written) = mpsc::sync_channel(OUTPUTS_MAX);
-        let (wishes, wished) = tokio::sync::mpsc::unbounded_channel();
-        let (end, ended) = oneshot::channel();
-        let end = Arc::new(parking_lot::Mutex::new(Some(end)));
-        let guarantors = Guarantors::default();
-        let unanswered = Unanswered::default();
-
-        // The driver never leaves its thread; the first picture is made before anybody can look.
-        let (ready, is_ready) = oneshot::channel();
-        let driver = {
-            let (started, store, clock, end) = (started.clone(), store.clone(), clock.clone(), end.clone());
-            let (guarantors, unanswered) = (Arc::clone(&guarantors), unanswered.clone());
-            spawn("pectin-driver", move || {
-                let mut driver = match begin(started, &store, &clock, &outputs) {
-                    Ok((driver, first)) => {
-                        drop(ready.send(Ok(first)));
-                        driver
-                    }
-                    Err(why) => {
-                        drop(ready.send(Err(why)));
-                        return None;
-                    }
-                };
-                let mut world = Wishes::new(clock, wishes, slots, guarantors);
-                match driving::run(&mut driver, &orders, &outputs, &unanswered, &mut world) {
-                    Ok(()) => Some(left(&driver)),
-                    Err(why) => {
-                        tell(&end, Some(Ended::Broken(why)));
-                        None
-                    }
-                }
-            })?
-        };
-        let first = is_ready
-            .await
-            .unwrap_or_else(|_| Err(Broken::State("the driver did not start".into()).into()))?;
-
-        let (heard, follow) = Follow::start(first.handshake, FollowLimits::default());
-        let mut limits = network::Limits::default();
-        limits.incoming_max = config.p2p_incoming_max.unwrap_or(limits.incoming_max);
-        let network = network::Config {
-            secret: config.network_key.clone(),
-            genesis: config.jam_genesis,
-            params,
-            role: network::Role::Builder,
-            listen: Some(*p2p),
-            limits,
-        };
-        let endpoint = Endpoint::bind(&network, heard)
-            .map_err(|why| NodeError::P2p { addr: *p2p, why: why.to_string() })?;
-        let mut peers = Peers::new(endpoint.clone(), clock.now().as_millis());
-        peers.set(config.peers.iter().copied());
-        tokio::spawn(chain::relay(follow, wished, commands.clone(), params));
-
-        let (feed, index) = (Feed::new(first.snapshot), Arc::new(PoolIndex::default()));
-        let observer = Arc::new(Observer::default());
-        let health = WriterHealth::default();
-        let publisher = Publisher {
-            feed: feed.clone(),
-            index: index.clone(),
-            observer: observer.clone(),
-            endpoint: endpoint.clone(),
-            params,
-            clock: clock.clone(),
-            commands: commands.clone(),
-            unanswered,
-            runtime: tokio::runtime::Handle::current(),
-        };
-        let writer = {
-            let (store, health, observer) = (store.clone(), health.clone(), observer.clone());
-            spawn("pectin-journal", move || {
-                let rebased = |base| drop(publisher.commands.send(Command::Rebase(base)));
-                let result = writer::run(
-                    &store,
-                    &written,
-                    &health,
-                    observer.commits(),
-                    |output| publisher.publish(output),
-                    rebased,
-                );
-                tell(&end, result.err().map(Ended::Store));
-            })?
-        };
-        let gateway =
-            Arc::new(Gateway { commands: commands.clone(), health: health.clone(), clock: clock.clone() });
-        let sources = |extensions| Sources {
-            chain: rpc::Chain::new(
-                &evm,
-                config.genesis,
-                started.settings.beneficiary,
-                config.version.clone(),
-            ),
-            feed: feed.clone(),
-            pool: index.clone(),
-            archive: Arc::new(StoreArchive(store.clone())),
-            driver: gateway.clone(),
-            extensions,
-        };
-        let mut extensions = Vec::<Arc<dyn rpc::Extension>>::new();
-        let (mut running, mut rest, mut shown) = (None, None, None);
-        if let Some(managed) = managed {
-            let (slots, open) = (managed.model.pool_slots, managed.open);
-            let own = Api::new(config.rpc.clone(), sources(vec![]));
-            let archive = Arc::new(StoreArchive(store.clone()));
-            let pool = Pool::new(evm.chain_id, feed.clone(), own, archive, (*gateway).clone(), slots);
-            let webhooks = managed.webhooks.clone();
-            let sender = sender::start(managed, Arc::new(pool), &clock).await?;
-            extensions.push(Arc::new(sender::Methods { sender: sender.clone(), open }));
-            extensions.push(Arc::new(Push { sender: sender.clone(), open }));
-            rest = Some(Rest::new(sender.clone(), config.rpc.clone(), open, webhooks));
-            shown = Some(web::Managed::new(sender.clone(), open, config.rpc.clone()));
-            running = Some(sender);
-        }
-        let monitor = Arc::new(Monitor {
-            feed: feed.clone(),
-            observer: observer.clone(),
-            store: store.clone(),
-            writer: health,
-            clock: clock.clone(),
-            endpoint: endpoint.clone(),
-            guarantors: Arc::clone(&guarantors),
-            sender: running.clone(),
-            slots,
-            validators: usize::from(params.validators),
-            queue: started.queue.clone(),
-            dry_run: started.settings.dry_run,
-        });
-        let methods = Methods {
-            store: store.clone(),
-            bundler: started.bundler.clone(),
-            feed: feed.clone(),
-            pool: index.clone(),
-            driver: gateway.clone(),
-            endpoint: endpoint.clone(),
-            guarantors,
-            monitor: Arc::clone(&monitor),
-            spec: config.spec.clone(),
-            dev,
-            sender: running.clone(),
-            backing_up: Default::default(),
-            rebuilt: Default::default(),
-        };
-        extensions.insert(0, Arc::new(methods));
-        let api = Api::new(config.rpc.clone(), sources(extensions));
-        let web = Web::start(web::Sources {
-            feed: feed.clone(),
-            index,
-            api: api.clone(),
-            observer,
-            store,
-            monitor,
-            clock,
-            facts: facts(&config),
-            limits: page_limits(started),
-            devnet: config.devnet.clone(),
-            managed: shown,
-        });
-        let pages = web.routes();
-        let routes = match rest {
-            Some(rest) => rest.routes(Some(pages)),
-            None => pages,
-        };
-        let server = Server::start(listener, api, Some(routes));
-        let server = server.map_err(|why| NodeError::Http { addr: *http, why })?;
-        let (sender, found) = (running, first.found);
-        Ok(Self { commands, endpoint, peers, server, web, feed, driver, writer, ended, sender, found })
-    }
-
     /// Where connections from validators are taken.
     pub fn p2p(&self) -> io::Result<SocketAddr> {
         self.endpoint.local_addr()
@@ -425,80 +238,8 @@ impl Node {
     }
 }
 
-/// The time that everything in this process acts on. Validators of our own have no better source than this machine;
-/// others know whether its clock is right.
-fn time(config: &Config) -> SystemClock {
-    let Started { bundler, clock, .. } = &config.driver;
-    match &config.devnet {
-        Some(devnet) => devnet.time().clone(),
-        None => SystemClock::new(Trust::Validators {
-            count: bundler.params.validators,
-            slot: clock.slot_duration(),
-        }),
-    }
-}
-
-/// What the page knows of a node and what never changes while it runs.
-fn facts(config: &Config) -> serde_json::Value {
-    let Started { bundler, clock, pool, queue, .. } = &config.driver;
-    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    serde_json::json!({
-        "version": config.version,
-        "chainId": bundler.config.chain_id,
-        "service": bundler.config.service,
-        "genesis": config.genesis.hash,
-        "dev": config.devnet.is_some(),
-        "dryRun": config.driver.settings.dry_run,
-        "validators": bundler.params.validators,
-        "cores": bundler.params.cores,
-        "slotMs": ms(clock.slot_duration()),
-        "epochMs": clock.start_of(0).as_millis(),
-        "windowOpensBeforeMs": ms(queue.window_opens_before),
-        "windowClosesBeforeMs": ms(queue.window_closes_before),
-        "guaranteeTimeoutMs": ms(queue.guarantee_timeout),
-        "retriesMax": queue.max_retries,
-        "history": queue.history,
-        "anchorMargin": queue.anchor_margin,
-        "depthMax": queue.max_depth,
-        "inflightMax": queue.max_inflight,
-        "unfinishedMax": queue.max_unfinished,
-        "bundleBytesMax": bundler.limits.bundle_bytes_max,
-        "exportSegmentsMax": bundler.limits.export_segments_max,
-        "gasMax": bundler.limits.gas_max,
-        "transactionsMax": bundler.limits.transactions_max,
-        "pendingMax": pool.pending_max,
-        "queuedMax": pool.queued_max,
-        "poolBytesMax": pool.pool_bytes_max,
-    })
-}
-
-fn page_limits(started: &Started) -> crate::observe::Limits {
-    let Started { bundler, pool, queue, .. } = started;
-    crate::observe::Limits {
-        pending_max: pool.pending_max,
-        queued_max: pool.queued_max,
-        bundle_bytes_max: bundler.limits.bundle_bytes_max,
-        gas_max: bundler.limits.gas_max,
-        depth_max: queue.max_depth,
-    }
-}
-
 fn left(driver: &Driver) -> Left {
     let stats = driver.pool().stats();
     let (queued, ..) = driver.queue().counts();
-    Left { pooled: stats.pending + stats.queued, unfinished: driver.chain().unfinished().len(), queued }
-}
-
-fn spawn<T: Send + 'static>(
-    name: &str,
-    body: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>, NodeError> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(body).map_err(NodeError::Thread)
-}
-
-/// Tells why the node ended; only the first word counts.
-fn tell(end: &parking_lot::Mutex<Option<oneshot::Sender<Ended>>>, why: Option<Ended>) {
-    if let Some((why, end)) = why.and_then(|why| Some((why, end.lock().take()?))) {
-        drop(end.send(why));
-    }
+    Left { pooled: stats.pending + stats.queued, unfinished: driver.blocks().unfinished_len(), queued }
 }

@@ -1,18 +1,18 @@
 //! What happens once an output is durable, and what the network is asked for after each step.
 
 use super::{
+    Blocks, Driver,
     chain::{self, Wish},
     driving::{Command, Unanswered, World},
     methods::Guarantors,
+    shown::Step,
 };
-use crate::{
-    driver::{Driver, News, Output},
-    observe::Observer,
-};
+use crate::observe::Observer;
 use clock::{Reading, SystemClock};
+use driver::News;
 use jam::{Ed25519Key, HeaderHash, Params, SlotClock};
 use network::{Endpoint, Handshake, StateWanted};
-use rpc::{Feed, PoolIndex};
+use rpc::{Feed, PoolIndex, Snapshot};
 use std::sync::{Arc, mpsc::Sender};
 use tokio::sync::mpsc::UnboundedSender;
 use types::Time;
@@ -36,9 +36,9 @@ pub(super) struct Publisher {
 
 impl Publisher {
     /// Lets happen what may happen now: first readers see it, then clients hear it, then packages leave.
-    pub(super) fn publish(&self, output: Output) {
-        let Output { news, answers, sends, .. } = output;
-        self.show(news);
+    pub(super) fn publish(&self, step: Step) {
+        let Step { news, snapshot, answers, sends, .. } = step;
+        self.show(news, snapshot);
         self.unanswered.remove(answers.len());
         for (answer, results) in answers {
             answer.tell(results);
@@ -50,8 +50,8 @@ impl Publisher {
         }
     }
 
-    fn show(&self, news: News) {
-        let News { at, accepted, nonces, events, snapshot } = news;
+    fn show(&self, news: News<Blocks>, snapshot: Option<Snapshot>) {
+        let News { at, accepted, nonces, events, .. } = news;
         for (tx, since, pending) in accepted {
             self.index.insert(tx, since, pending);
         }
@@ -118,8 +118,8 @@ impl Wishes {
             return;
         }
         let view = driver.follower().view();
-        let cores = 0..driver.bundler().params.cores;
-        let guarantors = cores.map(|core| network::guarantors(&view, core, slot)).collect::<Vec<_>>();
+        let cores = 0..driver.follower().params().cores;
+        let guarantors = cores.map(|core| view.guarantors(core, slot)).collect::<Vec<_>>();
         self.noted = guarantors.iter().any(|core| !core.is_empty()).then_some(slot);
         *self.guarantors.lock() = guarantors;
     }

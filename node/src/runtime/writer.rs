@@ -3,7 +3,7 @@
 //! It takes all outputs that have gathered since the last commit, commits them as one, and hands them on in order. So the
 //! more arrives, the more is written at once, and the driver never waits for the disk.
 
-use crate::driver::Output;
+use super::shown::Step;
 use parking_lot::RwLock;
 use rpc::Histogram;
 use std::{
@@ -36,10 +36,10 @@ impl WriterHealth {
 /// Makes outputs durable and hands them on, until nobody can send any more or the store fails for good.
 pub(crate) fn run(
     store: &Store,
-    outputs: &Receiver<Output>,
+    outputs: &Receiver<Step>,
     health: &WriterHealth,
     durations: &Histogram,
-    mut after: impl FnMut(Output),
+    mut after: impl FnMut(Step),
     mut rebased: impl FnMut(Base),
 ) -> Result<(), StoreError> {
     while let Ok(first) = outputs.recv() {

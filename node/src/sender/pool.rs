@@ -9,7 +9,7 @@ use ::sender::{
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
-use rpc::{Api, Archive, Caller, Driver as _, Feed, Params, RecentBlock, Snapshot, SubmitError};
+use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, Snapshot, SubmitError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 use super::{Sources, accounts, assets, faults};
 use crate::{health::Code, observe::Line};
 use queue::{Bundle, State};
-use rpc::{CoreUse, Insight, Snapshot, Times};
+use rpc::{Insight, Snapshot, Times};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use types::{BlockId, Time};
+use types::{BlockId, CoreUse, Time};
 
 /// So many final bundles are shown,
 const FINAL: usize = 24;

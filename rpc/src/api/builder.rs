@@ -2,7 +2,7 @@
 
 use super::{Api, Caller, Json, Method, story};
 use crate::{
-    Error, Order, Params, Sizes, Snapshot, error,
+    Error, Order, Params, Snapshot, error,
     pooled::Times,
     reading::{At, AtAny},
 };
@@ -58,7 +58,7 @@ fn order<'a>(
             return Err(Error::new(error::NOT_FOUND, why));
         }
         params.at_most(1)?;
-        let done = api.driver.order(read(params)?).await;
+        let done = api.backend.order(read(params)?).await;
         api.reply(&done.map_err(|error| Error::other(error.to_string()))?)
     })
 }
@@ -188,10 +188,10 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
 fn why_slow(api: &Api, snapshot: &Snapshot, bundle: &Bundle) -> Option<String> {
     let outlook = snapshot.insight.outlook.as_ref()?;
     let since = api.pool.times(&bundle.block.hash).reached(&bundle.state);
-    queue::why_slow(bundle, outlook, since, api.driver.now())
+    queue::why_slow(bundle, outlook, since, api.backend.now())
 }
 
-fn sizes(sizes: &Sizes) -> Value {
+fn sizes(sizes: &types::Sizes) -> Value {
     json!({
         "witnessBytes": sizes.witness_bytes,
         "codesBytes": sizes.codes_bytes,

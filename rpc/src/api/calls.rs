@@ -53,7 +53,7 @@ impl Api {
     fn refresh(&self) {
         if self.feed.snapshot().insight.accepted < self.pool.accepted_count() {
             // A driver that does not answer in time has trouble that other calls tell of.
-            let _ = self.driver.refresh().recv_timeout(REFRESH_MAX);
+            let _ = self.backend.refresh().recv_timeout(REFRESH_MAX);
         }
     }
 

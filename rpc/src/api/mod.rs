@@ -35,7 +35,7 @@ pub(crate) use reply::reply;
 pub(crate) use send::SEND;
 
 use crate::{
-    Archive, Config, Driver, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
+    Archive, Backend, Config, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
 };
 use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
@@ -118,7 +118,7 @@ pub struct Api {
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<PoolIndex>,
     pub(crate) archive: Arc<dyn Archive>,
-    pub(crate) driver: Arc<dyn Driver>,
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) filters: Filters,
     pub(crate) hub: Hub,
     pub(crate) stats: Stats,
@@ -139,7 +139,7 @@ pub struct Sources {
     /// Final blocks.
     pub archive: Arc<dyn Archive>,
     /// The driver.
-    pub driver: Arc<dyn Driver>,
+    pub backend: Arc<dyn Backend>,
     /// Methods of other crates.
     pub extensions: Vec<Arc<dyn Extension>>,
 }
@@ -147,7 +147,7 @@ pub struct Sources {
 impl Api {
     /// Starts to follow the feed, in the runtime that this is called in.
     pub fn new(config: Config, sources: Sources) -> Arc<Self> {
-        let Sources { chain, feed, pool, archive, driver, extensions } = sources;
+        let Sources { chain, feed, pool, archive, backend, extensions } = sources;
         let tables = [
             blocks::METHODS,
             builder::METHODS,
@@ -181,7 +181,7 @@ impl Api {
             feed,
             pool,
             archive,
-            driver,
+            backend,
             filters,
             hub,
             stats,
@@ -271,7 +271,7 @@ impl Api {
             snapshot: self.feed.snapshot(),
             archive: &*self.archive,
             chain: &self.chain,
-            driver: &*self.driver,
+            backend: &*self.backend,
         }
     }
 

@@ -115,7 +115,7 @@ impl Api {
         let missing = || Error::internal("the driver has no answer");
         let recovered = self.recover(caller, vec![params.hex(0)?]).await;
         let tx = recovered.into_iter().next().ok_or_else(missing)??;
-        let answers = self.driver.submit(vec![tx]).await;
+        let answers = self.backend.submit(vec![tx]).await;
         let answer = answers.into_iter().next().ok_or_else(missing)?;
         answer.map_err(|error| self.refused(error))
     }
@@ -132,7 +132,7 @@ impl Api {
         let good = recovered.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();
         let answers = match good.is_empty() {
             true => Vec::new(),
-            false => self.driver.submit(good).await,
+            false => self.backend.submit(good).await,
         };
         let (mut recovered, mut answers) = (recovered.into_iter(), answers.into_iter());
         let missing = || Error::internal("the driver has no answer");

@@ -75,20 +75,20 @@ fn by_sender<'a, T>(senders: &'a [SenderContent], show: fn(&'a Transaction) -> T
 
 async fn content(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
     params.at_most(0)?;
-    let senders = api.driver.content(None).await;
+    let senders = api.backend.content(None).await;
     api.sized(caller, bytes(&senders), move |api| api.reply(&by_sender(&senders, waiting))).await
 }
 
 async fn inspect(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
     params.at_most(0)?;
-    let senders = api.driver.content(None).await;
+    let senders = api.backend.content(None).await;
     api.sized(caller, bytes(&senders), move |api| api.reply(&by_sender(&senders, line))).await
 }
 
 async fn content_from(api: &Arc<Api>, params: &Params, caller: &Caller) -> Result<Json, Error> {
     params.at_most(1)?;
     let address = params.hex::<Address>(0)?;
-    let senders = api.driver.content(Some(address)).await;
+    let senders = api.backend.content(Some(address)).await;
     let bytes = bytes(&senders);
     let show = move |api: &Api| {
         let sender = senders.iter().find(|content| content.sender == address);

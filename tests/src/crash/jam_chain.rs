@@ -1,7 +1,10 @@
 //! A JAM chain on which nothing goes wrong but what the script says.
 
+use super::Driver;
 use crate::blocks::SERVICE;
 use alloy_primitives::Bytes;
+use bundler::Packaged;
+use driver::Outgoing;
 use jam::{
     Block, Ed25519Key, Hash, HeaderHash, Params, WorkReport, WorkResult,
     follow::{Fate, Follower, Limits, Start, Update},
@@ -10,7 +13,6 @@ use jam::{
     spec::StateKey,
     state::{RecentBlock, RecentBlocks},
 };
-use node::driver::{Driver, Outgoing};
 use queue::ServiceTracker;
 use service::accumulate::{Claim, ServiceState};
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ use types::{BlockId, Time};
 const FINALITY_LAG: usize = 2;
 
 struct Held {
-    outgoing: Outgoing,
+    outgoing: Outgoing<Packaged>,
     claim: Claim,
 }
 
@@ -58,7 +60,7 @@ impl JamChain {
     }
 
     /// A guarantor takes a package: it must refine.
-    pub(super) fn take(&mut self, outgoing: Outgoing) -> Result<(), String> {
+    pub(super) fn take(&mut self, outgoing: Outgoing<Packaged>) -> Result<(), String> {
         let bytes = outgoing.packaged.bytes();
         let output = service::refine::refine(&bytes, &self.config, &Params::TINY);
         let output = output.map_err(|why| format!("{} does not refine: {why}", outgoing.block()))?;

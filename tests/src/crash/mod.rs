@@ -11,7 +11,10 @@ mod run;
 
 pub use run::{Outcome, fresh, run};
 
-use store::faults::Fault;
+use store::{Base, CodeTable, faults::Fault};
+
+/// The driver of a node, over the real store.
+pub type Driver = driver::Driver<driver::EvmBlocks<Base, CodeTable>>;
 
 /// What came of all runs.
 #[derive(Clone, Debug, Default)]

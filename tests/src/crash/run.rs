@@ -1,10 +1,11 @@
 //! The scripted run.
 
-use super::jam_chain::JamChain;
+use super::{Driver, jam_chain::JamChain};
 use crate::blocks::{self, BENEFICIARY, Call, SERVICE, Wallet, contracts};
 use alloy_primitives::{Address, B256};
+use bundler::Packaged;
+use driver::{Blocks as _, EvmBuilder, Outgoing, Output, Responder, Settings, Started};
 use jam::{Ed25519Secret, Params, SlotClock};
-use node::driver::{Answer, Driver, Outgoing, Output, Settings, Started};
 use parking_lot::Mutex;
 use queue::{JournalState, Queue, Sent};
 use service::{accumulate::ServiceState, genesis::Genesis};
@@ -58,6 +59,7 @@ type Answered = Vec<(B256, Result<B256, txpool::Error>)>;
 struct World {
     chain: JamChain,
     started: Started,
+    builder: EvmBuilder,
     genesis: Genesis,
     options: Options,
     disk: Disk,
@@ -71,7 +73,7 @@ struct World {
     /// Sent by clients, not answered.
     unanswered: BTreeMap<B256, Transaction>,
     accepted: BTreeSet<B256>,
-    sends: Vec<Outgoing>,
+    sends: Vec<Outgoing<Packaged>>,
     final_txs: BTreeMap<B256, u64>,
     /// What the pool held after the restart, and whether it could be executed; readers are told so by the first step.
     restored: BTreeMap<B256, bool>,
@@ -104,6 +106,13 @@ pub fn fresh() -> Result<(Driver, Store), String> {
     World::new().map(|world| (world.driver, world.store))
 }
 
+/// The driver, from what the store has.
+fn start(started: &Started, builder: &EvmBuilder, store: &Store, now: Time) -> Result<Driver, String> {
+    let recovered = store.load().map_err(|why| why.to_string())?;
+    let blocks = store.blocks(builder.clone(), |_| ()).map_err(|why| why.to_string())?;
+    Driver::start(started.clone(), recovered, blocks, now).map_err(|why| why.to_string())
+}
+
 fn wallets() -> [Wallet; 3] {
     [1, 2, 3].map(Wallet::new)
 }
@@ -113,16 +122,18 @@ impl World {
         let config = blocks::config();
         let genesis = Genesis::funded(&config, wallets().map(|wallet| wallet.address()));
         let chain = JamChain::new(config, genesis.id());
-        let mut settings = Settings::new(Ed25519Secret::trivial(99));
-        settings.beneficiary = BENEFICIARY;
-        settings.states_kept = TRAIL_BLOCKS;
+        let mut builder = EvmBuilder::new(blocks::bundler(config), Ed25519Secret::trivial(99));
+        builder.beneficiary = BENEFICIARY;
+        builder.states_kept = TRAIL_BLOCKS;
         let started = Started {
-            settings,
-            bundler: blocks::bundler(config),
+            settings: Settings::default(),
+            params: Params::TINY,
             clock: SlotClock::starting_at(Time::ZERO, SLOT_MS),
             pool: txpool::Config::default(),
             queue: queue::Config::new(&Params::TINY, SLOT_MS),
             genesis: chain.start(),
+            service_id: SERVICE,
+            code_hash: config.code_hash,
             service: ServiceState::new(genesis.id()),
         };
         let identity = Chain {
@@ -135,12 +146,12 @@ impl World {
         options.trail_blocks = TRAIL_BLOCKS;
         let disk = Disk::new();
         let store = Store::on_disk(&disk, options.clone(), &genesis).map_err(|why| why.to_string())?;
-        let driver =
-            Driver::start(started.clone(), &store, Time::ZERO, |_| ()).map_err(|why| why.to_string())?;
+        let driver = start(&started, &builder, &store, Time::ZERO)?;
         let before = picture(&driver, []);
         Ok(Self {
             chain,
             started,
+            builder,
             genesis,
             options,
             disk,
@@ -187,7 +198,7 @@ impl World {
     fn submit(&mut self, tx: Transaction) {
         let (answers, hash) = (self.answers.clone(), tx.hash());
         let answer =
-            Answer::new(move |results| answers.lock().extend(results.into_iter().map(|r| (hash, r))));
+            Responder::new(move |results| answers.lock().extend(results.into_iter().map(|r| (hash, r))));
         self.driver.submit(vec![tx], answer, self.now).expect("the state can be read");
     }
 
@@ -212,7 +223,7 @@ impl World {
             Ok(committed) => {
                 self.before = after;
                 if let Some(base) = committed.base {
-                    self.driver.rebase(&base);
+                    self.driver.rebase(base.height(), &base);
                 }
             }
             Err(_) if self.disk.has_crashed() => return self.restart(Some(&after)),
@@ -269,7 +280,7 @@ impl World {
         self.store =
             Store::on_disk(&self.disk, self.options.clone(), &self.genesis).map_err(|why| said(&why))?;
         self.compare(after)?;
-        let driver = Driver::start(self.started.clone(), &self.store, self.now, |_| ());
+        let driver = start(&self.started, &self.builder, &self.store, self.now);
         self.driver = driver.map_err(|why| said(&why))?;
         let pool = self.driver.pool();
         let restored = self
@@ -391,8 +402,8 @@ fn picture(driver: &Driver, known: impl IntoIterator<Item = B256>) -> Picture {
     });
     Picture {
         queue: driver.queue().journal_state(),
-        newest: driver.chain().newest_id(),
-        finalized: driver.chain().final_id(),
+        newest: driver.blocks().newest_id(),
+        finalized: driver.blocks().final_id(),
         transactions: transactions.collect(),
     }
 }

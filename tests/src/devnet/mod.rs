@@ -1,11 +1,9 @@
-//! A small builder around the real bundler and the real queue, for tests of a running network.
-//!
-//! It does what a node's driver does, in the same order, without a pool and without a disk.
+//! The product's driver on a real network, without a disk, for tests of the network.
 
-mod driver;
+mod builder;
 mod network;
 mod setup;
 
-pub use driver::{Driver, Way};
+pub use builder::{Builder, Way};
 pub use network::Network;
 pub use setup::{Setup, applied_once};

@@ -1,6 +1,6 @@
 //! A network in this process with a builder connected to it, as most tests want it.
 
-use super::{Driver, Setup, applied_once};
+use super::{Builder, Setup, applied_once};
 use devnet::{Config, Devnet, validator::StartError};
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub struct Network {
     /// The validators.
     pub devnet: Devnet,
     /// The builder.
-    pub driver: Box<Driver>,
+    pub builder: Box<Builder>,
     nonce: u64,
     sealed: u64,
 }
@@ -28,11 +28,12 @@ impl Network {
         let config = change(setup.devnet(6000));
         let slot_ms = config.slot_ms;
         let devnet = Devnet::start(config).await?;
-        let mut driver = Box::new(Driver::connect(devnet.chain_spec(), slot_ms, &setup));
+        let mut builder = Box::new(Builder::connect(devnet.chain_spec(), slot_ms, &setup));
         // A block of the chain, not its beginning: that is too old to look anything up in.
-        let anchored = |driver: &Driver| driver.context().is_some() && driver.follower.finalized().slot > 0;
-        driver.run_until("packages can be anchored", anchored).await;
-        Ok(Self { setup, devnet, driver, nonce: 0, sealed: 0 })
+        let anchored =
+            |builder: &Builder| builder.context().is_some() && builder.follower.finalized().slot > 0;
+        builder.run_until("packages can be anchored", anchored).await;
+        Ok(Self { setup, devnet, builder, nonce: 0, sealed: 0 })
     }
 
     /// Stops all validators and starts them again with what they kept.
@@ -42,7 +43,7 @@ impl Network {
             self.devnet.stop_validator(index).await;
         }
         self.devnet = Devnet::start(config).await.expect("they start with what they kept");
-        self.driver.move_to(self.devnet.chain_spec());
+        self.builder.move_to(self.devnet.chain_spec());
     }
 
     /// Seals a block of about so many bytes; its number.
@@ -50,7 +51,7 @@ impl Network {
         let transactions = self.setup.transactions(self.nonce, bytes);
         self.nonce += transactions.len() as u64;
         self.sealed += 1;
-        assert_eq!(self.driver.seal(&transactions).number, self.sealed);
+        assert_eq!(self.builder.seal(&transactions).number, self.sealed);
         self.sealed
     }
 
@@ -60,9 +61,9 @@ impl Network {
     pub async fn straight_through(&mut self, bytes: usize, tries: u64) -> bool {
         for _ in 0..tries {
             let number = self.seal(bytes);
-            let accumulated = |driver: &Driver| !driver.way(number).accumulated.is_empty();
-            self.driver.run_until("the block is accumulated", accumulated).await;
-            let way = self.driver.way(number);
+            let accumulated = |builder: &Builder| !builder.way(number).accumulated.is_empty();
+            self.builder.run_until("the block is accumulated", accumulated).await;
+            let way = self.builder.way(number);
             let follows =
                 |sent: &u32| way.reported.contains(&(sent + 1)) && way.accumulated.contains(&(sent + 2));
             let straight = way.sent.iter().any(follows);
@@ -77,7 +78,7 @@ impl Network {
     /// Everything is healed: all blocks become final, and every validator has applied each exactly once.
     pub async fn heals(mut self) {
         let (sealed, setup) = (self.sealed, &self.setup);
-        self.driver.run_until("all blocks are final", |driver| driver.is_final(sealed)).await;
+        self.builder.run_until("all blocks are final", |builder| builder.is_final(sealed)).await;
         let devnet = &self.devnet;
         let all_once = |index: u16| {
             let applied = devnet.with_tree(index, |tree| applied_once(tree, setup)).expect("it is up");
@@ -85,8 +86,8 @@ impl Network {
             applied.len() as u64 == sealed
         };
         let count = devnet.chain_spec().params.validators;
-        self.driver.run_until("every validator applied all", |_| (0..count).all(all_once)).await;
-        self.driver.endpoint.shutdown().await;
+        self.builder.run_until("every validator applied all", |_| (0..count).all(all_once)).await;
+        self.builder.endpoint.shutdown().await;
         self.devnet.shutdown().await;
     }
 }

@@ -61,7 +61,7 @@ fn start(spec: &ChainSpec) {
         let follower = Follower::new(spec.params, start, Limits::default());
         let view = follower.view();
         assert_eq!(view.head().hash, spec.genesis_hash());
-        let _ = (view.core(0), network::guarantors(&view, 0, 1), follower.checkpoint().encode());
+        let _ = (view.core(0), view.guarantors(0, 1), follower.checkpoint().encode());
     }
 }
 

@@ -9,7 +9,7 @@ use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use futures_util::future::BoxFuture;
 use rpc::{
-    Api, Archive, Chain, Config, Driver, Feed, Health, LayerState, Limits, MemoryArchive, Order, OrderError,
+    Api, Archive, Backend, Chain, Config, Feed, Health, LayerState, Limits, MemoryArchive, Order, OrderError,
     Parts, PoolIndex, RecentBlock, Server, Snapshot, Sources, SubmitError, Tags,
 };
 use std::{
@@ -155,11 +155,11 @@ pub(super) fn api(
     feed: Feed,
     pool: Arc<PoolIndex>,
     archive: Arc<dyn Archive>,
-    driver: Arc<dyn Driver>,
+    driver: Arc<dyn Backend>,
 ) -> Arc<Api> {
     let genesis = feed.snapshot().blocks()[0].id();
     let chain = Chain::new(&config(), genesis, Address::ZERO, "pectin/ratios".to_owned());
-    let sources = Sources { chain, feed, pool, archive, driver, extensions: vec![] };
+    let sources = Sources { chain, feed, pool, archive, backend: driver, extensions: vec![] };
     Api::new(Config { limits: Limits::default(), ..Config::default() }, sources)
 }
 
@@ -228,7 +228,7 @@ impl LoopDriver {
     }
 }
 
-impl Driver for LoopDriver {
+impl Backend for LoopDriver {
     fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();

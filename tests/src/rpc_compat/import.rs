@@ -1,7 +1,7 @@
 //! The recorded chain behind the real server.
 
 use crate::{
-    pool_driver::PoolDriver,
+    pool_backend::PoolBackend,
     recorded::{Layer, Replay, Trie, replay},
 };
 use alloy_consensus::{Block, ReceiptEnvelope, TxEnvelope, transaction::SignerRecoverable};
@@ -132,8 +132,8 @@ pub async fn serve(folder: &Path) -> std::io::Result<Server> {
     let Import { archive, feed, chain } = Import::new(folder);
     let index = Arc::new(PoolIndex::default());
     let pool = Pool::new(pool_config(chain.chain_id), HEAD);
-    let driver = Arc::new(PoolDriver::new(pool, index.clone(), feed.clone()));
-    let sources = Sources { chain, feed, pool: index, archive, driver, extensions: vec![] };
+    let driver = Arc::new(PoolBackend::new(pool, index.clone(), feed.clone()));
+    let sources = Sources { chain, feed, pool: index, archive, backend: driver, extensions: vec![] };
     // The roots of simulated blocks are those of tries that are made anew each time.
     let limits = Limits { call_timeout: Duration::from_secs(60), ..Limits::default() };
     let api = Api::new(Config { limits, ..Config::default() }, sources);

@@ -1,17 +1,22 @@
 //! The invariants, checked by one who sees everything and shares no state with the node.
 
 use super::{
-    builder::Version,
-    journal::{Journal, Place},
+    blocks::Kind,
+    journal::{Journal, Location},
     network::{Network, PARAMS},
-    node::Node,
+    node::{Node, slots},
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
+use driver::{Driver, Outgoing};
 use jam::{PackageHash, follow::Fate};
-use queue::{State, Submission};
+use queue::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use txpool::Status;
 use types::{BlockId, Event, Time};
+
+/// The driver may take so many steps in a row without time passing.
+const STEPS_MAX: u32 = 32;
 
 /// What every package that was sent is.
 #[derive(Clone, Debug)]
@@ -34,6 +39,10 @@ pub(super) struct Checker {
     nonces: BTreeMap<Address, u64>,
     finalized: BTreeSet<BlockId>,
     parents: BTreeMap<BlockId, BlockId>,
+    /// How often each package was sent in a slot, since the node started.
+    sends: BTreeMap<(PackageHash, u32), u32>,
+    /// Steps in a row between which no time passed.
+    steps: u32,
     /// What was found wrong.
     pub violations: Vec<String>,
 }
@@ -45,52 +54,74 @@ impl Checker {
         }
     }
 
-    /// A version leaves the node.
-    pub(super) fn on_send(
-        &mut self,
-        node: &Node,
-        submission: &Submission,
-        sent: &Version,
-        now: Time,
-        journal: &Journal,
-        network: &mut Network,
-    ) {
-        let (block, package) = (submission.block, sent.package);
-        self.require(sent.block == block, || format!("10: {block} was rebuilt as {}", sent.block));
-        let is_sealed = journal.blocks.contains_key(&block.hash);
-        self.require(is_sealed, || format!("5: {block} sent, which was never sealed"));
-        self.require(node.queue.in_window(now), || format!("7: {block} sent outside the window"));
-        self.require(journal.packages.contains(&package.0), || {
-            format!("13: {block} sent before it was durable")
-        });
-        let on_core = node.queue.bundles().filter(
-            |bundle| matches!(bundle.state, State::Submitted { core, .. } if core == submission.core),
-        );
+    /// The node has started; what it was sent before it does not know.
+    pub(super) fn on_start(&mut self) {
+        self.sends.clear();
+        self.steps = 0;
+    }
+
+    /// The driver decided to send a version.
+    pub(super) fn on_submission<K: Kind>(&mut self, node: &Node<K>, outgoing: &Outgoing<K::Package>) {
+        let (block, driver) = (outgoing.block(), &node.driver);
+        let on_core = driver
+            .queue()
+            .bundles()
+            .filter(|bundle| matches!(bundle.state, State::Submitted { core, .. } if core == outgoing.core));
         let on_core = on_core.count();
-        self.require(on_core <= 1, || format!("6: {on_core} bundles submitted on core {}", submission.core));
-        let view = node.follower.view();
-        let life = view.anchor_life(submission.context.anchor);
-        let margin = node.queue.config().anchor_margin;
+        self.require(on_core <= 1, || format!("6: {on_core} bundles submitted on core {}", outgoing.core));
+        let view = driver.follower().view();
+        let life = view.anchor_life(K::context(&outgoing.packaged).anchor);
+        let margin = driver.queue().config().anchor_margin;
         self.require(life >= margin, || {
             format!("8: {block} sent with an anchor that lives for {life} blocks")
         });
-        let known = *self.versions.entry((block.hash, submission.version)).or_insert(package);
-        self.require(known == package, || {
-            format!("10: version {} of {block} has other bytes", submission.version)
+        let is_connected = outgoing.guarantors.iter().any(|key| node.peers().contains(key));
+        self.require(is_connected, || {
+            format!("21: {block} submitted on core {}, where no guarantor is connected", outgoing.core)
         });
         // First guarantee wins: nothing is sent of a block that the node could see on the chain.
         let guaranteed = self.packages.iter().filter(|(_, sent)| sent.block == block).find(|(package, _)| {
             matches!(view.fate(**package), Fate::Reported { .. } | Fate::Available { .. })
         });
-        let seen = guaranteed.is_some() || node.service.best.is_waiting(&block.hash);
+        let seen = guaranteed.is_some() || driver.service().best.is_waiting(&block.hash);
         self.require(!seen, || format!("3: {block} sent although a version is guaranteed"));
+    }
+
+    /// A version leaves the node.
+    pub(super) fn on_send<K: Kind>(
+        &mut self,
+        driver: &Driver<K>,
+        outgoing: &Outgoing<K::Package>,
+        anchor_height: u64,
+        now: Time,
+        journal: &Journal<K>,
+        network: &Network,
+    ) {
+        // What the package is, and not what it is said to be.
+        let (built, package) = (outgoing.block(), outgoing.package());
+        let known = driver.queue().block_of(&package).and_then(|number| driver.queue().get(number));
+        let block = known.map_or(built, |bundle| bundle.block);
+        self.require(built == block, || format!("10: {block} was rebuilt as {built}"));
+        let is_sealed = journal.blocks.contains_key(&block.hash);
+        self.require(is_sealed, || format!("5: {block} sent, which was never sealed"));
+        self.require(driver.queue().in_window(now), || format!("7: {block} sent outside the window"));
+        self.require(journal.packages.contains(&package.0), || {
+            format!("13: {block} sent before it was durable")
+        });
+        let known = *self.versions.entry((block.hash, outgoing.version)).or_insert(package);
+        self.require(known == package, || {
+            format!("10: version {} of {block} has other bytes", outgoing.version)
+        });
+        let sends = self.sends.entry((package, slots().slot_at(now))).or_default();
+        *sends += 1;
+        let sends = *sends;
+        self.require(sends <= 1, || format!("22: {block} sent {sends} times in one window"));
         self.check_not_elsewhere(block, journal, network);
-        let anchor_height = submission.anchor_height;
         self.packages.insert(package, SentPackage { block, anchor_height });
     }
 
     /// No transaction in two different blocks unless the earlier one is dead in finalized state.
-    fn check_not_elsewhere(&mut self, block: BlockId, journal: &Journal, network: &mut Network) {
+    fn check_not_elsewhere<K: Kind>(&mut self, block: BlockId, journal: &Journal<K>, network: &Network) {
         let Some(sealed) = journal.blocks.get(&block.hash) else { return };
         self.parents.insert(block, sealed.parent);
         for tx in sealed.transactions.iter().map(types::Transaction::hash) {
@@ -108,7 +139,7 @@ impl Checker {
 
     /// Whether a block that was sent can never be applied, seen from the finalized block: its own versions are dead,
     /// or its number was taken by another one that is final or the block it stands on is dead.
-    fn is_dead(&self, block: BlockId, network: &mut Network) -> bool {
+    fn is_dead(&self, block: BlockId, network: &Network) -> bool {
         let service = network.final_service();
         let finalized = network.truth.finalized().height;
         let view = network.truth.view();
@@ -125,7 +156,7 @@ impl Checker {
     }
 
     /// A block whose parent is neither final nor can become so is dead too; parents are known by what was sealed.
-    fn ancestor_is_dead(&self, block: BlockId, network: &mut Network) -> bool {
+    fn ancestor_is_dead(&self, block: BlockId, network: &Network) -> bool {
         let parent = self.parents.get(&block).copied();
         parent.is_some_and(|parent| {
             !self.finalized.contains(&parent) && parent.number > 0 && self.is_dead(parent, network)
@@ -134,11 +165,11 @@ impl Checker {
 
     /// The node has taken in everything it was told: where each bundle stands must follow from the chain view, for a
     /// reader who recomputes it from scratch with every version that was ever sent.
-    pub(super) fn on_step(&mut self, node: &Node) {
-        let view = node.follower.view();
-        let service = &node.service.best;
+    pub(super) fn on_step<K: Kind>(&mut self, driver: &Driver<K>) {
+        let view = driver.follower().view();
+        let service = &driver.service().best;
         let mut found = Vec::new();
-        for bundle in node.queue.bundles() {
+        for bundle in driver.queue().bundles() {
             let versions = self.packages.iter().filter(|(_, sent)| sent.block == bundle.block);
             let reported = versions.clone().any(|(package, _)| {
                 matches!(view.fate(*package), Fate::Reported { .. } | Fate::Available { .. })
@@ -160,17 +191,37 @@ impl Checker {
             }
         }
         self.violations.extend(found);
-        let (queued, submitted, _) = node.queue.counts();
-        let config = node.queue.config();
+        let (queued, submitted, _) = driver.queue().counts();
+        let config = driver.queue().config();
         self.require(submitted <= config.max_inflight, || format!("15: {submitted} submitted"));
-        self.require(node.queue.bundles().len() <= config.max_unfinished, || {
+        self.require(driver.queue().bundles().len() <= config.max_unfinished, || {
             "15: too many unfinished".into()
         });
         self.require(queued <= config.max_unfinished, || "15: too many queued".into());
     }
 
+    /// Time has passed, or something happened.
+    pub(super) const fn on_progress(&mut self) {
+        self.steps = 0;
+    }
+
+    /// The driver wants to take another step at once.
+    pub(super) fn on_restless(&mut self) {
+        self.steps += 1;
+        let steps = self.steps;
+        self.require(steps <= STEPS_MAX, || format!("23: {steps} steps in a row without time passing"));
+    }
+
+    /// A transaction expired after this much true time.
+    pub(super) fn on_expired(&mut self, hash: B256, lived_ms: u64, ttl_ms: u64) {
+        self.require(lived_ms >= ttl_ms, || format!("24: {hash} expired after {} s", lived_ms / 1000));
+    }
+
     /// An event that the node told.
     pub(super) fn on_event(&mut self, event: &Event) {
+        if matches!(event, Event::ServiceDiffers { .. } | Event::ServiceUnreadable { .. }) {
+            self.violations.push(format!("25: {event}"));
+        }
         if let Event::Finalized { block } = event {
             self.require(self.applied.contains(block) || block.number == 0, || {
                 format!("20: {block} told final, but is not")
@@ -179,7 +230,7 @@ impl Checker {
     }
 
     /// The chain finalized something: what the service applied there is for ever, and must be one chain.
-    pub(super) fn on_finality(&mut self, network: &mut Network, journal: &Journal) {
+    pub(super) fn on_finality<K: Kind>(&mut self, network: &mut Network, journal: &Journal<K>) {
         for block in network.take_applied() {
             let Some(sealed) = journal.blocks.get(&block.hash) else {
                 self.violations.push(format!("5: {block} is applied, but nobody built it"));
@@ -192,7 +243,7 @@ impl Checker {
         }
     }
 
-    fn apply(&mut self, block: BlockId, journal: &Journal) {
+    fn apply<K: Kind>(&mut self, block: BlockId, journal: &Journal<K>) {
         self.applied.push(block);
         self.finalized.insert(block);
         for tx in &journal.blocks[&block.hash].transactions {
@@ -210,23 +261,26 @@ impl Checker {
 
     /// Every accepted transaction is final, in a block, in the pool, or ended with a reason; and the node agrees with
     /// its journal.
-    pub(super) fn on_quiet(&mut self, node: Option<&Node>, journal: &Journal) {
+    pub(super) fn on_quiet<K: Kind>(&mut self, driver: Option<&Driver<K>>, journal: &Journal<K>) {
         let mut found = Vec::new();
         for kept in journal.kept() {
             let hash = kept.tx.hash();
-            if kept.place == Place::Nowhere {
+            if kept.location == Location::Nowhere {
                 found.push(format!("2: {hash} is nowhere"));
             }
-            let Some(node) = node else { continue };
-            let here = node.pool.get(&hash).map(|lookup| lookup.status);
-            let agrees = match (kept.place, here) {
-                (Place::Pool, Some(txpool::Status::Pending | txpool::Status::Queued)) => true,
-                (Place::Block(number), Some(txpool::Status::Bundled(block))) => block.number == number,
-                (Place::Final | Place::Ended, None) => true,
+            let Some(driver) = driver else { continue };
+            let here = driver.pool().get(&hash).map(|lookup| lookup.status);
+            let agrees = match (&kept.location, here) {
+                (Location::Pool, Some(Status::Pending | Status::Queued | Status::Open)) => true,
+                (Location::Block(number), Some(Status::Bundled(block))) => block.number == *number,
+                (Location::Final | Location::Ended(_), None) => true,
                 _ => false,
             };
             if !agrees {
-                found.push(format!("2: {hash} is {:?} in the journal and {here:?} in the pool", kept.place));
+                found.push(format!(
+                    "2: {hash} is {:?} in the journal and {here:?} in the pool",
+                    kept.location
+                ));
             }
         }
         self.violations.extend(found);

@@ -36,8 +36,14 @@ pub(super) enum Fault {
     NoticeLate,
     /// A block notice comes twice.
     NoticeTwice,
-    /// The node's clock jumps up to ten seconds, either way.
+    /// The machine's wall clock jumps up to ten seconds, either way.
     ClockJump,
+    /// The machine's wall clock jumps by hours, either way, and stays there.
+    ClockWrong,
+    /// Some validators, or all, are not connected for a while.
+    PeersLost,
+    /// The disk takes up to some seconds for a commit, while the driver goes on.
+    SlowDisk,
     /// The node crashes at a journal operation, before or after it is durable.
     CrashAtCommit,
     /// The node crashes at any other time.
@@ -51,7 +57,7 @@ pub(super) enum Fault {
 }
 
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 21] = [
+const KINDS: [(Fault, u64); 24] = [
     (Fault::SubmissionDropped, 400),
     (Fault::SubmissionDelayed, 400),
     (Fault::SubmissionDuplicated, 300),
@@ -68,6 +74,9 @@ const KINDS: [(Fault, u64); 21] = [
     (Fault::NoticeLate, 400),
     (Fault::NoticeTwice, 300),
     (Fault::ClockJump, 20),
+    (Fault::ClockWrong, 20),
+    (Fault::PeersLost, 30),
+    (Fault::SlowDisk, 200),
     (Fault::CrashAtCommit, 60),
     (Fault::Crash, 6),
     (Fault::Poison, 12),

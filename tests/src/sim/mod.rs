@@ -1,20 +1,20 @@
-//! The simulator: the real pool, queue, follower and service rule, in virtual time, against a chain in which everything
-//! goes wrong that can.
+//! The simulator: the product's driver and clock, in virtual time, against a chain in which everything goes wrong that can.
 //!
-//! One seed in sixteen also has the real bundler with revm, and validators that refine what they are sent; the others
-//! have a builder that only hashes.
+//! What is driven is `driver::Driver`, as in a node. One seed in sixteen also has a node's blocks with revm, and validators
+//! that refine what they are sent; the others have blocks that only hash.
 //!
 //! A seed decides which faults there are and how often, then everything else. First faults happen; then they heal, and
 //! all that was accepted must become final. After every step the invariants are checked by one who sees everything.
 //! The same seed gives the same run.
 
-mod builder;
+mod blocks;
 mod check;
 mod faults;
 mod journal;
 mod network;
 mod node;
 pub(crate) mod rng;
+mod users;
 mod world;
 
 use jam::Hash;
@@ -44,6 +44,8 @@ pub struct Options {
 pub enum Bug {
     /// In the queue.
     Queue(Mistake),
+    /// In the driver.
+    Driver(driver::Mistake),
     /// In the service.
     Service(service::accumulate::Mistake),
     /// In the bundler.
@@ -64,6 +66,11 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("rebuild-changes-block", Bug::Bundler(bundler::Mistake::RebuildChangesBlock)),
     ("forget-versions", Bug::Queue(Mistake::ForgetVersions)),
     ("no-descendants", Bug::Queue(Mistake::NoDescendants)),
+    ("resend-at-once", Bug::Queue(Mistake::ResendAtOnce)),
+    ("unreachable-cores", Bug::Driver(driver::Mistake::UnreachableCores)),
+    ("hot-loop", Bug::Driver(driver::Mistake::HotLoop)),
+    ("frozen-clock", Bug::Driver(driver::Mistake::FrozenClock)),
+    ("expires-in-doubt", Bug::Driver(driver::Mistake::ExpiresInDoubt)),
 ];
 
 impl Options {
@@ -73,6 +80,13 @@ impl Options {
             _ => None,
         };
         Config { policy: self.policy, mistake, ..Config::new(&PARAMS, SLOT_MS) }
+    }
+
+    fn driver_mistake(&self) -> Option<driver::Mistake> {
+        match self.bug {
+            Some(Bug::Driver(mistake)) => Some(mistake),
+            _ => None,
+        }
     }
 
     fn bundler_mistake(&self) -> Option<bundler::Mistake> {
@@ -144,6 +158,9 @@ pub fn run(seed: u64, options: &Options) -> Outcome {
             || options.bundler_mistake().is_some(),
         ..options.clone()
     };
-    let run = AssertUnwindSafe(|| world::Simulation::new(seed, &options).run());
+    let run = AssertUnwindSafe(|| match options.real_blocks {
+        true => world::Simulation::<blocks::RealBlocks>::new(seed, &options).run(),
+        false => world::Simulation::<blocks::HashBlocks>::new(seed, &options).run(),
+    });
     catch_unwind(run).unwrap_or_else(|_| Outcome::panicked())
 }

@@ -6,9 +6,11 @@ use super::{
 };
 use jam::{
     Block, Hash, HeaderHash, PackageHash, Params, RefineContext, WorkReport, WorkResult,
-    follow::{ChainView, Fate, Follower, Limits, Update},
+    codec::Bytes,
+    follow::{ChainView, Fate, Follower, Limits, Start, Update},
     hash::blake2b,
     sample::{Author, Body},
+    spec::StateKey,
     state::{RecentBlock, RecentBlocks},
 };
 use queue::{ServiceTracker, ServiceView};
@@ -77,6 +79,8 @@ pub(super) struct Network {
     final_state: ServiceState,
     applied: Vec<BlockId>,
     blocks: BTreeMap<HeaderHash, Block>,
+    /// The service after each of them.
+    states: BTreeMap<HeaderHash, Arc<ServiceState>>,
     order: Vec<HeaderHash>,
     tip: HeaderHash,
     other_tip: Option<(HeaderHash, u64)>,
@@ -104,6 +108,7 @@ impl Network {
             final_state: ServiceState::new(head),
             applied: vec![],
             blocks: BTreeMap::new(),
+            states: BTreeMap::new(),
             order: vec![],
             tip,
             other_tip: None,
@@ -114,9 +119,15 @@ impl Network {
         }
     }
 
-    /// A follower that starts where the chain does.
-    pub(super) fn follower(&self) -> Follower {
-        Follower::new(PARAMS, self.author.start(), Limits::default())
+    /// Where the chain begins.
+    pub(super) fn start(&self) -> Start {
+        self.author.start()
+    }
+
+    /// Our service's storage after a block, as its state proves it.
+    pub(super) fn storage(&self, header: HeaderHash) -> BTreeMap<StateKey, Bytes> {
+        let state = self.states.get(&header).into_iter().flat_map(|state| state.storage(SERVICE));
+        state.filter_map(|(key, value)| Some((key, value?))).collect()
     }
 
     /// The validators' keys, five of which make a block final.
@@ -173,7 +184,7 @@ impl Network {
     ) -> Result<(), String> {
         let mut parcel = parcel;
         if let Some(bundle) = &parcel.bundle {
-            let claim = super::builder::refine(bundle)?;
+            let claim = super::blocks::refine(bundle)?;
             let expected = (parcel.claim.parent, parcel.claim.number, parcel.claim.block);
             if (claim.parent, claim.number, claim.block) != expected {
                 return Err(format!("it refines to block {}", claim.id()));
@@ -214,6 +225,7 @@ impl Network {
         let update = self.truth.import(block.clone());
         assert!(update.refused.is_empty(), "the author made a bad block: {:?}", update.refused);
         self.advance(&update);
+        self.states.insert(hash, self.tracker.state_at(&self.truth, hash));
         learn_roots(&mut self.truth, hash);
         self.blocks.insert(hash, block);
         self.order.push(hash);
@@ -334,8 +346,15 @@ fn report_of(author: &Author, view: &ChainView<'_>, held: &Held) -> WorkReport {
 }
 
 /// Tells a follower the roots that only the state has, for a block and those before it.
-pub(super) fn learn_roots(follower: &mut Follower, block: HeaderHash) {
-    let Some(view) = follower.view_from(block) else { return };
+fn learn_roots(follower: &mut Follower, block: HeaderHash) {
+    if let Some(recent) = roots(follower, block) {
+        follower.learn_roots(&recent);
+    }
+}
+
+/// The roots that only the state has and the follower does not know, of a block and those before it.
+pub(super) fn roots(follower: &Follower, block: HeaderHash) -> Option<RecentBlocks> {
+    let view = follower.view_from(block)?;
     let told = view.recent().filter(|block| block.beefy_root.is_none()).map(|block| RecentBlock {
         hash: block.hash,
         beefy_root: blake2b(&[b"beefy", block.hash.as_slice()]),
@@ -343,7 +362,5 @@ pub(super) fn learn_roots(follower: &mut Follower, block: HeaderHash) {
         reported: BTreeMap::new(),
     });
     let recent = RecentBlocks { blocks: told.collect(), ..RecentBlocks::EMPTY };
-    if !recent.blocks.is_empty() {
-        follower.learn_roots(&recent);
-    }
+    (!recent.blocks.is_empty()).then_some(recent)
 }

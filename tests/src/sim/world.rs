@@ -2,24 +2,27 @@
 
 use super::{
     Options, Outcome,
-    builder::{self, Builder, Version},
+    blocks::Kind,
     check::Checker,
     faults::{Fault, Faults},
-    journal::{Entry, Journal, Place},
+    journal::{Journal, Location},
     network::{Network, PARAMS, Parcel, SLOT_MS},
-    node::{Crashed, Node, World, clock},
+    node::{Node, Setup, Undurable, slots},
     rng::Rng,
+    users,
 };
 use alloy_primitives::B256;
-use jam::{Hash, HeaderHash, PackageHash, hash::blake2b, sample::Author};
-use queue::{Queue, Sent, Submission};
+use driver::{Batch, Outgoing, Output, Responder, journal::Entry};
+use jam::{Ed25519Key, Hash, HeaderHash, PackageHash, hash::blake2b, sample::Author};
+use queue::{Queue, Sent};
 use service::accumulate::Claim;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
-use types::{BlockId, Event, Time};
+use types::{Event, Reason, Time};
 
+/// How often the node looks around even if it has no reason to.
 const TICK_MS: u64 = 500;
 /// Slots in which faults happen.
 const FAULT_SLOTS: (u64, u64) = (30, 70);
@@ -27,11 +30,17 @@ const FAULT_SLOTS: (u64, u64) = (30, 70);
 /// blocks have to fail several times first.
 const HEAL_SLOTS: u64 = 120;
 const HEAL_SLOTS_POISON: u64 = 900;
+/// How wrong a wall clock is that is wrong by hours.
+const CLOCK_WRONG_MS: u64 = 20 * 3600 * 1000;
+/// Clocks differ by this much anyway.
+const CLOCK_SLACK_MS: u64 = 60_000;
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
 enum Due {
     Tick,
+    /// The driver's own deadline, unless something else made it step since.
+    Wake(u64),
     Slot(u32),
     Notice(HeaderHash),
     Claims(HeaderHash, u32),
@@ -39,88 +48,48 @@ enum Due {
     Answer(u64, PackageHash, Sent),
     Users,
     Restart,
-}
-
-/// What the node can reach: journal, network, and whoever watches.
-struct Outside {
-    journal: Journal,
-    checker: Checker,
-    faults: Faults,
-    rng: Rng,
-    outbox: Vec<(Submission, Version, bool)>,
-    poison: BTreeSet<B256>,
-    log: Hash,
-    trace: Option<Vec<String>>,
-    network: Network,
-    first_seen: BTreeMap<B256, Time>,
-    duplicate_guarantees: u64,
-    true_ms: u64,
-}
-
-impl Outside {
-    fn note(&mut self, line: impl FnOnce() -> String) {
-        if let Some(trace) = &mut self.trace {
-            trace.push(format!("{:>9} {}", self.true_ms, line()));
-        }
-    }
-}
-
-impl World for Outside {
-    fn commit(&mut self, entries: Vec<Entry>) -> Result<(), Crashed> {
-        for entry in &entries {
-            if let Entry::Accepted(tx, at) = entry {
-                self.first_seen.insert(tx.hash(), *at);
-            }
-        }
-        // A release is the largest step there is; crashes look for it.
-        let releases = entries.iter().any(|entry| matches!(entry, Entry::Returned { .. }));
-        let tries = if releases { 10 } else { 1 };
-        let crashes = (0..tries).any(|_| self.faults.strikes(Fault::CrashAtCommit, &mut self.rng));
-        if !(crashes && self.rng.chance(500)) {
-            self.journal.commit(entries);
-        }
-        if crashes { Err(Crashed) } else { Ok(()) }
-    }
-
-    fn send(&mut self, node: &Node, submission: &Submission, version: &Version, now: Time) {
-        let package = version.package;
-        self.note(|| {
-            format!("send {} v{} core {} {package}", submission.block, submission.version, submission.core)
-        });
-        self.checker.on_send(node, submission, version, now, &self.journal, &mut self.network);
-        let sealed = self.journal.blocks.get(&submission.block.hash);
-        let poisonous = sealed
-            .is_some_and(|sealed| sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash())));
-        self.outbox.push((submission.clone(), version.clone(), poisonous));
-    }
-
-    fn event(&mut self, event: &Event, now: Time) {
-        self.duplicate_guarantees += u64::from(matches!(event, Event::DuplicateGuarantee { .. }));
-        self.log =
-            blake2b(&[self.log.as_slice(), event.to_string().as_bytes(), &now.as_millis().to_le_bytes()]);
-        self.note(|| event.to_string());
-        self.checker.on_event(event);
-    }
+    /// The disk is done with what it was given, unless the node died since.
+    Durable(u64),
+    /// Lost validators are connected again.
+    PeersBack,
 }
 
 /// One run.
-pub(super) struct Simulation {
+pub(super) struct Simulation<K: Kind> {
     options: Options,
-    outside: Outside,
-    node: Option<Node>,
+    setup: K::Setup,
+    journal: Journal<K>,
+    checker: Checker,
+    faults: Faults,
+    rng: Rng,
+    network: Network,
+    node: Option<Node<K>>,
+    /// What the journal must bring the queue back to.
     queue_now: Option<queue::JournalState>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Due>,
     sequence: u64,
     outage_until: u64,
+    /// Counts starts of the node, and its steps.
+    starts: u64,
+    steps: u64,
+    is_disk_busy: bool,
+    lost_peers: BTreeSet<Ed25519Key>,
+    wall_offset_ms: i64,
     senders: u64,
-    genesis: BlockId,
     heal_at: u64,
     healed: bool,
+    poison: BTreeSet<B256>,
+    /// When each transaction was accepted, in true time.
+    first_seen: BTreeMap<B256, u64>,
+    log: Hash,
+    trace: Option<Vec<String>>,
+    duplicate_guarantees: u64,
+    true_ms: u64,
     latencies_ms: Vec<u64>,
 }
 
-impl Simulation {
+impl<K: Kind> Simulation<K> {
     /// Prepares the run of a seed.
     pub(super) fn new(seed: u64, options: &Options) -> Self {
         let mut rng = Rng::new(seed);
@@ -131,35 +100,37 @@ impl Simulation {
         };
         let heal_at = rng.within(FAULT_SLOTS.0, FAULT_SLOTS.1) * SLOT_MS;
         let senders = rng.within(2, 6);
-        let genesis = Builder::new(options.real_blocks, senders, None).genesis();
+        let setup = K::setup(senders, options.bundler_mistake());
+        let genesis = K::genesis(&setup);
         let network = Network::new(author, genesis, options.service_mistake());
-        let outside = Outside {
-            journal: Journal::default(),
+        let mut simulation = Self {
+            options: options.clone(),
+            setup,
+            journal: Journal::new(genesis),
             checker: Checker::default(),
             faults,
             rng,
-            outbox: vec![],
-            poison: BTreeSet::new(),
-            log: Hash::ZERO,
-            trace: options.trace.then(Vec::new),
             network,
-            first_seen: BTreeMap::new(),
-            duplicate_guarantees: 0,
-            true_ms: SLOT_MS,
-        };
-        let mut simulation = Self {
-            options: options.clone(),
-            outside,
             node: None,
             queue_now: None,
             due: BinaryHeap::new(),
             events: BTreeMap::new(),
             sequence: 0,
             outage_until: 0,
+            starts: 0,
+            steps: 0,
+            is_disk_busy: false,
+            lost_peers: BTreeSet::new(),
+            wall_offset_ms: 0,
             senders,
-            genesis,
             heal_at,
             healed: false,
+            poison: BTreeSet::new(),
+            first_seen: BTreeMap::new(),
+            log: Hash::ZERO,
+            trace: options.trace.then(Vec::new),
+            duplicate_guarantees: 0,
+            true_ms: SLOT_MS,
             latencies_ms: vec![],
         };
         simulation.restart();
@@ -171,10 +142,13 @@ impl Simulation {
 
     /// Runs to the end.
     pub(super) fn run(mut self) -> Outcome {
-        let poison = self.outside.faults.has(Fault::Poison);
+        let poison = self.faults.has(Fault::Poison);
         let end = self.heal_at + SLOT_MS * if poison { HEAL_SLOTS_POISON } else { HEAL_SLOTS };
         while let Some(Reverse((at, sequence))) = self.due.pop() {
-            self.outside.true_ms = at;
+            if at > self.true_ms {
+                self.checker.on_progress();
+            }
+            self.true_ms = at;
             if at >= self.heal_at && !self.healed {
                 self.heal();
             }
@@ -182,11 +156,17 @@ impl Simulation {
                 self.happen(due);
             }
             let over = at >= end || self.healed && self.is_done();
-            if over || !self.outside.checker.violations.is_empty() {
+            if over || !self.checker.violations.is_empty() {
                 break;
             }
         }
         self.finish()
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>9} {}", self.true_ms, line()));
+        }
     }
 
     fn plan(&mut self, at: u64, due: Due) {
@@ -196,55 +176,81 @@ impl Simulation {
     }
 
     fn later(&mut self, ms: u64, due: Due) {
-        self.plan(self.outside.true_ms + ms, due);
+        self.plan(self.true_ms + ms, due);
     }
 
     fn strikes(&mut self, fault: Fault) -> bool {
-        self.outside.faults.strikes(fault, &mut self.outside.rng)
+        self.faults.strikes(fault, &mut self.rng)
     }
 
     fn heal(&mut self) {
         self.healed = true;
-        self.outside.faults.heal();
+        self.faults.heal();
         self.outage_until = 0;
-        self.outside.note(|| "healed".into());
-        if let Some(node) = &mut self.node {
-            node.jump_clock(0);
-        }
+        self.lost_peers.clear();
+        self.note(|| "healed".into());
+        self.set_wall_clock(0);
+        self.tell_peers();
     }
 
     fn happen(&mut self, due: Due) {
         match due {
             Due::Tick => self.tick(),
+            Due::Wake(steps) => {
+                if steps == self.steps {
+                    self.step();
+                }
+            }
             Due::Slot(slot) => self.slot(slot),
             Due::Notice(hash) => self.notice(hash),
             Due::Claims(hash, slot) => self.claims(hash, slot),
             Due::Arrives(parcel) => self.arrives(*parcel),
-            Due::Answer(block, package, sent) => {
-                if let Some(node) = &mut self.node {
-                    node.answer(block, package, sent);
-                }
-            }
+            Due::Answer(block, package, sent) => self.answer(block, package, sent),
             Due::Users => self.users(),
             Due::Restart => self.restart(),
+            Due::Durable(starts) => {
+                if starts == self.starts {
+                    self.is_disk_busy = false;
+                    self.commit();
+                }
+            }
+            Due::PeersBack => {
+                self.lost_peers.clear();
+                self.tell_peers();
+            }
+        }
+    }
+
+    fn answer(&mut self, block: u64, package: PackageHash, sent: Sent) {
+        let true_ms = self.true_ms;
+        if let Some(node) = &mut self.node {
+            let now = node.now(true_ms);
+            node.driver.sent(block, package, sent, now);
+            self.step();
         }
     }
 
     fn is_cut_off(&self) -> bool {
-        self.outside.true_ms < self.outage_until
+        self.true_ms < self.outage_until
     }
 
     fn tick(&mut self) {
         self.later(TICK_MS, Due::Tick);
         if self.strikes(Fault::Outage) {
-            self.outage_until = self.outside.true_ms + self.outside.rng.within(20_000, 240_000);
-            self.outside.note(|| "outage".into());
+            self.outage_until = self.true_ms + self.rng.within(20_000, 240_000);
+            self.note(|| "outage".into());
         }
         if self.strikes(Fault::ClockJump) {
-            let to = self.outside.rng.within(0, 20_000) as i64 - 10_000;
-            if let Some(node) = &mut self.node {
-                node.jump_clock(to);
-            }
+            let to = self.rng.within(0, 20_000) as i64 - 10_000;
+            self.set_wall_clock(to);
+        }
+        if self.strikes(Fault::ClockWrong) {
+            let to = self.rng.within(0, 2 * CLOCK_WRONG_MS) as i64 - CLOCK_WRONG_MS as i64;
+            self.note(|| format!("the wall clock is wrong by {} s", to / 1000));
+            self.set_wall_clock(to);
+        }
+        if self.strikes(Fault::PeersLost) {
+            self.lose_peers();
         }
         if self.strikes(Fault::Crash) {
             self.crash();
@@ -253,156 +259,285 @@ impl Simulation {
         self.ask();
     }
 
-    /// Lets the node do what is due, and checks what it did.
+    fn set_wall_clock(&mut self, offset_ms: i64) {
+        self.wall_offset_ms = offset_ms;
+        if let Some(node) = &mut self.node {
+            node.set_wall_clock(offset_ms);
+        }
+    }
+
+    /// Some validators, half of the time all, are gone for a while.
+    fn lose_peers(&mut self) {
+        let all = self.rng.chance(500);
+        for key in self.network.validators() {
+            if all || self.rng.chance(500) {
+                self.lost_peers.insert(key);
+            }
+        }
+        let lost = self.lost_peers.len();
+        self.note(|| format!("{lost} validators lost"));
+        let back = self.rng.within(3_000, 90_000);
+        self.later(back, Due::PeersBack);
+        self.tell_peers();
+    }
+
+    fn tell_peers(&mut self) {
+        let connected = self.network.validators().into_iter().filter(|key| !self.lost_peers.contains(key));
+        let connected = connected.collect();
+        if let Some(node) = &mut self.node {
+            node.set_peers(connected);
+        }
+    }
+
+    /// Lets the driver do what is due, and checks what it decided.
     fn step(&mut self) {
         let Some(mut node) = self.node.take() else { return };
-        let result = node.step(self.outside.true_ms, &mut self.outside);
-        if result.is_ok() {
-            self.outside.checker.on_step(&node);
-            if (self.outside.true_ms / TICK_MS).is_multiple_of(8) {
-                self.outside.checker.on_quiet(Some(&node), &self.outside.journal);
-            }
-            self.queue_now = Some(node.queue.journal_state());
-            self.node = Some(node);
-        } else {
-            self.outside.note(|| "crashed at a commit".into());
-            self.queue_now = None;
-            self.plan_restart();
+        self.steps += 1;
+        let sends = match node.step(self.true_ms) {
+            Ok(sends) => sends,
+            Err(why) => return self.checker.violations.push(format!("14: the driver is broken: {why}")),
+        };
+        sends.iter().for_each(|outgoing| self.checker.on_submission(&node, outgoing));
+        self.checker.on_step(&node.driver);
+        if (self.true_ms / TICK_MS).is_multiple_of(8) && node.undurable.is_empty() {
+            self.checker.on_quiet(Some(&node.driver), &self.journal);
         }
-        self.ship();
+        match node.rest_ms(self.true_ms) {
+            Some(0) => {
+                self.checker.on_restless();
+                self.later(0, Due::Wake(self.steps));
+            }
+            Some(ms) if ms < TICK_MS => self.later(ms, Due::Wake(self.steps)),
+            _ => {}
+        }
+        self.node = Some(node);
+        self.commit();
+    }
+
+    /// Makes durable what the driver gave, and lets happen what may happen then; or the process ends there.
+    fn commit(&mut self) {
+        let Some(node) = &self.node else { return };
+        if self.is_disk_busy || node.undurable.is_empty() {
+            return;
+        }
+        if self.strikes(Fault::SlowDisk) {
+            self.is_disk_busy = true;
+            let ms = if self.rng.chance(100) { self.rng.within(1000, 8000) } else { self.rng.within(1, 400) };
+            return self.later(ms, Due::Durable(self.starts));
+        }
+        let Some(node) = &mut self.node else { return };
+        let mut group = std::mem::take(&mut node.undurable);
+        let mut batch = Batch::default();
+        group.iter_mut().for_each(|undurable| batch.append(&mut undurable.output.batch));
+        // A release is the largest step there is; crashes look for it.
+        let releases = batch.entries().iter().any(|entry| matches!(entry, Entry::Returned(_)));
+        let tries = if releases { 10 } else { 1 };
+        let crashes = !batch.is_empty() && (0..tries).any(|_| self.strikes(Fault::CrashAtCommit));
+        let is_written = !crashes || !self.rng.chance(500);
+        if is_written {
+            self.write(batch);
+            self.queue_now = group.back().map(|undurable| undurable.queue.clone());
+        }
+        if crashes {
+            self.note(|| "crashed at a commit".into());
+            return self.plan_restart();
+        }
+        for Undurable { output, .. } in group {
+            self.publish(output);
+        }
+        self.step_if_due();
+    }
+
+    /// Answers of a commit may have given the driver something to do.
+    fn step_if_due(&mut self) {
+        let true_ms = self.true_ms;
+        if let Some(0) = self.node.as_mut().and_then(|node| node.rest_ms(true_ms)) {
+            self.later(0, Due::Wake(self.steps));
+        }
+    }
+
+    fn write(&mut self, batch: Batch<K::Sealed>) {
+        let ttl = txpool::Config::default().ttl;
+        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        for entry in batch.entries() {
+            match entry {
+                Entry::Accepted { tx, .. } => drop(self.first_seen.insert(tx.hash(), self.true_ms)),
+                Entry::Ended { hash, reason: Reason::Expired, .. } => {
+                    let since = self.first_seen.get(hash).copied().unwrap_or(0);
+                    let lived_ms = self.true_ms - since + CLOCK_SLACK_MS;
+                    self.checker.on_expired(*hash, lived_ms, ttl_ms);
+                }
+                _ => {}
+            }
+        }
+        self.journal.commit(batch);
+    }
+
+    /// What a durable output lets happen.
+    fn publish(&mut self, output: Output<K>) {
+        for event in &output.news.events {
+            self.event(event, output.news.at);
+        }
+        output.answers.into_iter().for_each(|(answer, results)| answer.tell(results));
+        for outgoing in output.sends {
+            self.send(&outgoing);
+        }
+    }
+
+    fn event(&mut self, event: &Event, now: Time) {
+        self.duplicate_guarantees += u64::from(matches!(event, Event::DuplicateGuarantee { .. }));
+        self.log =
+            blake2b(&[self.log.as_slice(), event.to_string().as_bytes(), &now.as_millis().to_le_bytes()]);
+        self.note(|| event.to_string());
+        self.checker.on_event(event);
+    }
+
+    /// A version leaves the node, unless its window has closed meanwhile.
+    fn send(&mut self, outgoing: &Outgoing<K::Package>) {
+        let Some(node) = &mut self.node else { return };
+        let now = node.now(self.true_ms);
+        let (number, package) = (outgoing.block().number, outgoing.package());
+        if outgoing.closes_at <= now {
+            node.driver.sent(number, package, Sent::Failed, now);
+            return self.note(|| format!("missed the window of block {number}"));
+        }
+        let queue = node.driver.queue();
+        let version =
+            queue.get(number).and_then(|bundle| bundle.versions.iter().find(|v| v.package == package));
+        // A release may have come before the bytes were durable.
+        let Some(anchor_height) = version.map(|version| version.anchor_height) else { return };
+        let Self { checker, journal, network, .. } = self;
+        checker.on_send(&node.driver, outgoing, anchor_height, now, journal, network);
+        self.note(|| {
+            format!("send {} v{} core {} {package}", outgoing.block(), outgoing.version, outgoing.core)
+        });
+        self.ship(outgoing, anchor_height);
     }
 
     fn crash(&mut self) {
-        if let Some(node) = self.node.take() {
-            // What the queue decided since the last commit is lost; what it was at that commit must come back.
-            let whole = node.queue.journal_state();
-            self.queue_now = (self.queue_now.as_ref() == Some(&whole)).then_some(whole);
-            self.outside.note(|| "crashed".into());
+        if self.node.is_some() {
+            self.note(|| "crashed".into());
             self.plan_restart();
         }
     }
 
+    /// The process is gone, with all that was not durable.
     fn plan_restart(&mut self) {
-        let delay = self.outside.rng.within(500, 30_000);
+        self.node = None;
+        self.is_disk_busy = false;
+        self.starts += 1;
+        let delay = self.rng.within(500, 30_000);
         self.later(delay, Due::Restart);
     }
 
     fn restart(&mut self) {
-        let outside = &mut self.outside;
         let config = self.options.queue_config();
         if let Some(expected) = self.queue_now.take() {
-            let records = outside.journal.records.iter().cloned();
-            let replayed = Queue::replay(config.clone(), clock(), self.genesis, records);
+            let (finalized, records) = (self.journal.finalized(), self.journal.records().iter().cloned());
+            let replayed = Queue::replay(config.clone(), slots(), finalized, records);
             if replayed.map(|queue| queue.journal_state()) != Ok(expected) {
-                outside
-                    .checker
-                    .violations
-                    .push("14: recovery differs from the twin that never crashed".into());
+                let what = "14: recovery differs from the twin that never crashed";
+                self.checker.violations.push(what.into());
             }
         }
-        outside.checker.on_quiet(None, &outside.journal);
-        let now = Time::from_millis(outside.true_ms);
-        let mistake = self.options.service_mistake();
-        let builder = Builder::new(self.options.real_blocks, self.senders, self.options.bundler_mistake());
-        let node = Node::start(config, builder, &outside.network, &outside.journal, now, mistake);
+        self.checker.on_quiet::<K>(None, &self.journal);
+        self.checker.on_start();
+        let setup = Setup {
+            queue: config,
+            genesis: K::genesis(&self.setup),
+            mistake: self.options.driver_mistake(),
+            service_mistake: self.options.service_mistake(),
+        };
+        let kept = self.journal.recover(&self.setup);
+        let node = Node::start(setup, &self.network, kept, self.true_ms, self.wall_offset_ms);
         let mut node = match node {
             Ok(node) => node,
-            Err(why) => return outside.checker.violations.push(format!("14: no recovery: {why}")),
+            Err(why) => return self.checker.violations.push(format!("14: no recovery: {why}")),
         };
-        let finalized = outside.network.truth.finalized();
-        node.claims(&outside.network.validators()[..5], finalized.hash, finalized.slot);
-        outside.note(|| "started".into());
+        let finalized = self.network.truth.finalized();
+        node.claims(&self.network.validators()[..5], finalized.hash, finalized.slot);
+        self.note(|| "started".into());
         self.node = Some(node);
+        self.tell_peers();
+        self.step();
     }
 
     /// Sends what left the node through a network that may lose, delay or repeat it.
-    fn ship(&mut self) {
-        for (submission, version, poisonous) in std::mem::take(&mut self.outside.outbox) {
-            let package = version.package;
-            let number = submission.block.number;
-            if self.is_cut_off() || self.strikes(Fault::SubmissionDropped) {
-                self.later(300, Due::Answer(number, package, Sent::Failed));
-                continue;
-            }
-            if !self.strikes(Fault::AnswerLost) {
-                self.later(200, Due::Answer(number, package, Sent::Taken));
-            }
-            if self.strikes(Fault::AcceptedSilent) {
-                continue;
-            }
-            let Some(sealed) = self.outside.journal.blocks.get(&submission.block.hash) else { continue };
-            let claim = Claim {
-                parent: sealed.parent.hash,
-                number,
-                block: submission.block.hash,
-                ..Claim::default()
-            };
-            let parcel = Parcel {
-                package,
-                core: submission.core,
-                context: submission.context,
-                anchor_height: submission.anchor_height,
-                claim,
-                poisonous,
-                bundle: version.bundle,
-            };
-            let delay = if self.strikes(Fault::SubmissionDelayed) {
-                self.outside.rng.within(1000, 60_000)
-            } else {
-                200
-            };
-            if self.strikes(Fault::SubmissionDuplicated) {
-                let again = delay + self.outside.rng.within(1000, 40_000);
-                self.later(again, Due::Arrives(Box::new(parcel.clone())));
-            }
-            self.later(delay, Due::Arrives(Box::new(parcel)));
+    fn ship(&mut self, outgoing: &Outgoing<K::Package>, anchor_height: u64) {
+        let (number, package) = (outgoing.block().number, outgoing.package());
+        let is_connected = outgoing.guarantors.iter().any(|key| !self.lost_peers.contains(key));
+        if !is_connected || self.is_cut_off() || self.strikes(Fault::SubmissionDropped) {
+            return self.later(300, Due::Answer(number, package, Sent::Failed));
         }
+        if !self.strikes(Fault::AnswerLost) {
+            self.later(200, Due::Answer(number, package, Sent::Taken));
+        }
+        if self.strikes(Fault::AcceptedSilent) {
+            return;
+        }
+        let Some(sealed) = self.journal.blocks.get(&outgoing.block().hash) else { return };
+        let poisonous = sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash()));
+        let claim =
+            Claim { parent: sealed.parent.hash, number, block: sealed.block.hash, ..Claim::default() };
+        let parcel = Parcel {
+            package,
+            core: outgoing.core,
+            context: K::context(&outgoing.packaged),
+            anchor_height,
+            claim,
+            poisonous,
+            bundle: K::bundle(&outgoing.packaged),
+        };
+        let delay = if self.strikes(Fault::SubmissionDelayed) { self.rng.within(1000, 60_000) } else { 200 };
+        if self.strikes(Fault::SubmissionDuplicated) {
+            let again = delay + self.rng.within(1000, 40_000);
+            self.later(again, Due::Arrives(Box::new(parcel.clone())));
+        }
+        self.later(delay, Due::Arrives(Box::new(parcel)));
     }
 
     fn arrives(&mut self, parcel: Parcel) {
-        let next = (self.outside.true_ms / SLOT_MS) as u32 + 1;
-        let slow = if self.strikes(Fault::GuarantorSlow) { self.outside.rng.within(1, 5) as u32 } else { 0 };
-        let Outside { network, faults, rng, checker, .. } = &mut self.outside;
+        let next = (self.true_ms / SLOT_MS) as u32 + 1;
+        let slow = if self.strikes(Fault::GuarantorSlow) { self.rng.within(1, 5) as u32 } else { 0 };
         let block = parcel.claim.id();
-        if let Err(why) = network.take(parcel, next + slow, faults, rng) {
-            checker.violations.push(format!("19: validators refuse {block}: {why}"));
+        if let Err(why) = self.network.take(parcel, next + slow, &mut self.faults, &mut self.rng) {
+            self.checker.violations.push(format!("19: validators refuse {block}: {why}"));
         }
     }
 
     fn slot(&mut self, slot: u32) {
         self.plan((u64::from(slot) + 1) * SLOT_MS, Due::Slot(slot + 1));
-        let Outside { network, faults, rng, .. } = &mut self.outside;
+        let Self { network, faults, rng, .. } = self;
         let block = network.author(slot, faults, rng);
         let (finalized, final_slot) = network.finalize(slot, faults, rng);
         if let Some(hash) = block {
-            self.outside.note(|| format!("block {hash} slot {slot}"));
+            self.note(|| format!("block {hash} slot {slot}"));
             self.notify(hash);
         }
-        let Outside { checker, network, journal, .. } = &mut self.outside;
-        checker.on_finality(network, journal);
+        self.checker.on_finality(&mut self.network, &self.journal);
         self.note_latencies();
-        let late = if self.strikes(Fault::NoticeLate) { self.outside.rng.within(1000, 30_000) } else { 400 };
+        let late = if self.strikes(Fault::NoticeLate) { self.rng.within(1000, 30_000) } else { 400 };
         if !self.strikes(Fault::NoticeLost) {
             self.later(late, Due::Claims(finalized, final_slot));
         }
     }
 
     fn note_latencies(&mut self) {
-        for hash in self.outside.checker.take_newly_final() {
-            let accepted = self.outside.first_seen.get(&hash).map_or(0, |at| at.as_millis());
-            self.latencies_ms.push(self.outside.true_ms.saturating_sub(accepted));
+        for hash in self.checker.take_newly_final() {
+            let accepted = self.first_seen.get(&hash).copied().unwrap_or(0);
+            self.latencies_ms.push(self.true_ms.saturating_sub(accepted));
         }
     }
 
     fn notify(&mut self, hash: HeaderHash) {
         if self.strikes(Fault::NoticeTwice) {
-            let again = self.outside.rng.within(500, 20_000);
+            let again = self.rng.within(500, 20_000);
             self.later(again, Due::Notice(hash));
         }
         if self.strikes(Fault::NoticeLost) {
             return;
         }
-        let delay = if self.strikes(Fault::NoticeLate) { self.outside.rng.within(1000, 30_000) } else { 300 };
+        let delay = if self.strikes(Fault::NoticeLate) { self.rng.within(1000, 30_000) } else { 300 };
         self.later(delay, Due::Notice(hash));
     }
 
@@ -410,8 +545,9 @@ impl Simulation {
         if self.is_cut_off() {
             return;
         }
-        let (Some(node), Some(block)) = (&mut self.node, self.outside.network.block(hash)) else { return };
-        node.import(block);
+        let (Some(node), Some(block)) = (&mut self.node, self.network.block(hash)) else { return };
+        node.announced(block.header.slot, self.true_ms);
+        node.import(block, &self.network, self.true_ms);
         self.step();
     }
 
@@ -419,7 +555,7 @@ impl Simulation {
         if self.is_cut_off() {
             return;
         }
-        let validators = self.outside.network.validators();
+        let validators = self.network.validators();
         if let Some(node) = &mut self.node {
             node.claims(&validators[..5], hash, slot);
             self.step();
@@ -431,7 +567,7 @@ impl Simulation {
         if self.is_cut_off() {
             return;
         }
-        let wanted = self.node.as_ref().map_or(vec![], |node| node.follower.wanted());
+        let wanted = self.node.as_ref().map_or(vec![], |node| node.driver.wanted());
         for hash in wanted {
             if !self.strikes(Fault::NoticeLost) {
                 self.later(300, Due::Notice(hash));
@@ -443,13 +579,9 @@ impl Simulation {
         if self.healed {
             return;
         }
-        let pause = self.outside.rng.within(300, 6000);
+        let pause = self.rng.within(300, 6000);
         self.later(pause, Due::Users);
-        let count = if self.strikes(Fault::Flood) {
-            self.outside.rng.within(10, 60)
-        } else {
-            self.outside.rng.within(1, 4)
-        };
+        let count = if self.strikes(Fault::Flood) { self.rng.within(10, 60) } else { self.rng.within(1, 4) };
         for _ in 0..count {
             self.user();
         }
@@ -457,81 +589,70 @@ impl Simulation {
 
     /// One user sends one transaction.
     fn user(&mut self) {
-        let Some(mut node) = self.node.take() else { return };
-        let who = self.outside.rng.below(self.senders);
-        let sender = builder::sender(who, self.options.real_blocks);
-        let next = node.next_nonce(sender);
+        let who = self.rng.below(self.senders);
+        let sender = users::sender(who, K::IS_REAL);
+        let Some(next) = self.node.as_ref().map(|node| node.next_nonce(sender)) else { return };
         let replaces = next > 0 && self.strikes(Fault::Replacement);
-        let (nonce, fee) = if replaces { (next - 1, 3 + self.outside.rng.below(50)) } else { (next, 2) };
+        let (nonce, fee) = if replaces { (next - 1, 3 + self.rng.below(50)) } else { (next, 2) };
         // Sometimes a later nonce comes first.
-        let nonce = nonce + u64::from(!replaces && self.outside.rng.chance(50));
-        let tx = builder::transaction(who, self.options.real_blocks, nonce, fee, self.outside.rng.bits());
+        let nonce = nonce + u64::from(!replaces && self.rng.chance(50));
+        let tx = users::transaction(who, K::IS_REAL, nonce, fee, self.rng.bits());
         if self.strikes(Fault::Poison) {
-            self.outside.poison.insert(tx.hash());
+            self.poison.insert(tx.hash());
         }
-        let now = node.now(self.outside.true_ms);
-        match node.accept(tx, now, &mut self.outside) {
-            Ok(_) => self.node = Some(node),
-            Err(Crashed) => {
-                self.queue_now = None;
-                self.plan_restart();
-            }
+        let true_ms = self.true_ms;
+        let Some(node) = &mut self.node else { return };
+        let now = node.now(true_ms);
+        match node.driver.submit(vec![tx], Responder::new(drop), now) {
+            Ok(()) => self.step(),
+            Err(why) => self.checker.violations.push(format!("14: the driver is broken: {why}")),
         }
     }
 
     /// Whether everything that can become final has.
     fn is_done(&self) -> bool {
-        self.node.is_some() && self.unfinished().is_empty()
+        self.node.as_ref().is_some_and(|node| node.undurable.is_empty()) && self.unfinished().is_empty()
     }
 
     /// Accepted transactions that should be final and are not.
     fn unfinished(&self) -> Vec<B256> {
-        let journal = &self.outside.journal;
-        let waits_for_nonce = |kept: &super::journal::Kept| {
-            let node = self.node.as_ref();
-            node.is_some_and(|node| {
-                let status = node.pool.get(&kept.tx.hash()).map(|lookup| lookup.status);
-                status == Some(txpool::Status::Queued)
-            })
+        let is_queued = |hash: &B256| {
+            let status = self.node.as_ref().and_then(|node| node.driver.pool().get(hash));
+            status.is_some_and(|lookup| lookup.status == txpool::Status::Queued)
         };
-        let open = journal
+        let open = self
+            .journal
             .kept()
-            .filter(|kept| matches!(kept.place, Place::Pool | Place::Block(_) | Place::Nowhere));
-        let open =
-            open.filter(|kept| !self.outside.poison.contains(&kept.tx.hash()) && !waits_for_nonce(kept));
-        open.map(|kept| kept.tx.hash()).collect()
+            .filter(|kept| matches!(kept.location, Location::Pool | Location::Block(_) | Location::Nowhere));
+        let open = open.map(|kept| kept.tx.hash());
+        open.filter(|hash| !self.poison.contains(hash) && !is_queued(hash)).collect()
     }
 
     fn finish(mut self) -> Outcome {
-        if self.outside.checker.violations.is_empty() {
-            let Outside { checker, network, journal, .. } = &mut self.outside;
-            checker.on_finality(network, journal);
-            checker.on_quiet(self.node.as_ref(), journal);
+        if self.checker.violations.is_empty() {
+            self.checker.on_finality(&mut self.network, &self.journal);
+            let driver = self.node.as_ref().filter(|node| node.undurable.is_empty());
+            self.checker.on_quiet(driver.map(|node| &node.driver), &self.journal);
             let left = self.unfinished();
             if !left.is_empty() {
-                let what = format!(
-                    "16: {} transactions are not final after the faults healed, e.g. {}",
-                    left.len(),
-                    left[0]
-                );
-                self.outside.checker.violations.push(what);
+                let (count, first) = (left.len(), left[0]);
+                let what =
+                    format!("16: {count} transactions are not final after the faults healed, e.g. {first}");
+                self.checker.violations.push(what);
             }
         }
-        let innocent = |hash: &&B256| !self.outside.poison.contains(*hash);
-        let dropped =
-            self.outside.journal.kept().filter(|kept| kept.lone_failures >= 3 && kept.place == Place::Ended);
-        let dropped_innocents = dropped.map(|kept| kept.tx.hash()).filter(|hash| innocent(&hash)).count();
-        let Outside { checker, faults, log, trace, journal, duplicate_guarantees, .. } = self.outside;
+        let dropped = self
+            .journal
+            .kept()
+            .filter(|kept| kept.lone_failures >= 3 && matches!(kept.location, Location::Ended(_)));
+        let dropped_innocents = dropped.filter(|kept| !self.poison.contains(&kept.tx.hash())).count();
+        let Self { checker, faults, log, trace, journal, duplicate_guarantees, .. } = self;
         Outcome {
             faults: faults.count,
             accepted: journal.transactions.len(),
             final_blocks: checker.final_blocks(),
             violations: checker.violations,
-            releases: journal
-                .records
-                .iter()
-                .filter(|record| matches!(record, queue::Record::Released { .. }))
-                .count(),
+            releases: journal.releases,
             duplicate_guarantees,
             packages: journal.packages.len(),
             dropped_innocents,

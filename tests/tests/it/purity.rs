@@ -3,7 +3,8 @@
 use std::process::Command;
 
 /// The crates that take time and randomness as arguments and touch nothing.
-const PURE: &[&str] = &["types", "ecrecover", "jam", "state", "service", "txpool", "bundler", "queue"];
+const PURE: &[&str] =
+    &["types", "ecrecover", "jam", "state", "service", "txpool", "bundler", "queue", "driver"];
 
 /// What would let a crate wait, listen, store or look at a clock.
 const WORLDLY: &[&str] = &[
@@ -20,21 +21,35 @@ const WORLDLY: &[&str] = &[
     "tempfile",
 ];
 
+/// The names of all crates that a crate is built from, itself included.
+fn dependencies(package: &str) -> Vec<String> {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "-e", "normal", "--prefix", "none", "-p", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.starts_with(package), "{tree}");
+    tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
 #[test]
 fn pure_crates_depend_on_nothing_that_reaches_the_world() {
     for package in PURE {
-        let tree = Command::new(env!("CARGO"))
-            .args(["tree", "--offline", "--locked", "-e", "normal", "--prefix", "none", "-p", package])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .unwrap();
-        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
-        let tree = String::from_utf8(tree.stdout).unwrap();
-        assert!(tree.starts_with(package), "{tree}");
-        let reached =
-            tree.lines().filter_map(|line| line.split(' ').next()).find(|name| WORLDLY.contains(name));
+        let dependencies = dependencies(package);
+        let reached = dependencies.iter().find(|name| WORLDLY.contains(&name.as_str()));
         assert_eq!(reached, None, "{package} depends on it");
     }
+}
+
+#[test]
+fn the_driver_knows_no_store_no_network_and_no_rpc() {
+    let dependencies = dependencies("driver");
+    let known = dependencies.iter().find(|name| ["store", "network", "rpc", "node"].contains(&name.as_str()));
+    assert_eq!(known, None, "the driver depends on it");
+    // What it could not do without is found, so the names are read right.
+    assert!(dependencies.iter().any(|name| name == "queue"), "{dependencies:?}");
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Methods {
         }
         let before = self.feed.snapshot().latest().id().number;
         let mut pictures = self.feed.watch();
-        let sealed = self.driver.order(Order::Seal).await;
+        let sealed = self.backend.order(Order::Seal).await;
         sealed.map_err(|why| Error::other(why.to_string()))?;
         let shown = pictures.wait_for(|picture| picture.latest().id().number > before);
         match tokio::time::timeout(SEAL_TIMEOUT, shown).await {
@@ -61,7 +61,7 @@ impl Methods {
         let value = params.optional::<U256>(1)?.unwrap_or(U256::from(WEI_DEFAULT));
         let turn = faucet.turn.lock().await;
         let tx = self.payment(&faucet.wallet, to, value)?;
-        let answer = self.driver.submit(vec![tx]).await;
+        let answer = self.backend.submit(vec![tx]).await;
         drop(turn);
         match answer.into_iter().next() {
             Some(Ok(hash)) => reply(&hash),

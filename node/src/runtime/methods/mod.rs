@@ -20,7 +20,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use jam::Ed25519Key;
 use network::Endpoint;
 use parking_lot::Mutex;
-use rpc::{Caller, Driver, Error, Feed, Json, Params, PoolIndex, error};
+use rpc::{Backend, Caller, Error, Feed, Json, Params, PoolIndex, error};
 use serde::Serialize;
 use std::sync::Arc;
 use store::Store;
@@ -41,7 +41,7 @@ pub(super) struct Methods {
     pub(super) bundler: Bundler,
     pub(super) feed: Feed,
     pub(super) pool: Arc<PoolIndex>,
-    pub(super) driver: Arc<dyn Driver>,
+    pub(super) backend: Arc<dyn Backend>,
     pub(super) endpoint: Endpoint,
     pub(super) guarantors: Guarantors,
     pub(super) monitor: Arc<Monitor>,

@@ -29,14 +29,14 @@ async fn large_bundles_at_slots_of_six_seconds() {
 async fn what_was_exported_can_be_had_and_is_the_block() {
     let mut network = Network::start(super::SLOT_MS).await;
     let number = network.seal(20_000);
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
-    let context = network.driver.context().unwrap();
-    let packaged = network.driver.package(number, context);
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
+    let context = network.builder.context().unwrap();
+    let packaged = network.builder.package(number, context);
     let count = packaged.bundle.package.items[0].export_count;
-    let root = network.driver.exports_root(number);
+    let root = network.builder.exports_root(number);
     let request = SegmentRequest { trees: vec![(root, (0..count).collect())] };
     let mut found = 0;
-    for connection in network.driver.endpoint.connections() {
+    for connection in network.builder.endpoint.connections() {
         // Only the guarantors have them.
         let Ok(segments) = connection.segments(&request).await else { continue };
         assert!(segments.iter().all(|import| import.segment.len() == SEGMENT_BYTES));

@@ -4,16 +4,16 @@ use super::SLOT_MS;
 use devnet::faults::SubmissionFault;
 use queue::Sent;
 use std::time::Duration;
-use tests::devnet::{Driver, Network};
+use tests::devnet::{Builder, Network};
 
 /// With this fault a submission must end as told; then the fault goes.
 async fn submissions_end(fault: SubmissionFault, ends: Sent) {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.faults().submissions(Some(fault));
     let number = network.seal(1000);
-    let ended = |driver: &Driver| driver.way(number).answers.contains(&ends);
-    network.driver.run_until("the submission ends as the fault wants", ended).await;
-    assert!(network.driver.way(number).reported.is_empty(), "nothing came of it");
+    let ended = |builder: &Builder| builder.way(number).answers.contains(&ends);
+    network.builder.run_until("the submission ends as the fault wants", ended).await;
+    assert!(network.builder.way(number).reported.is_empty(), "nothing came of it");
     network.devnet.faults().clear();
     network.heals().await;
 }
@@ -40,9 +40,9 @@ async fn submissions_are_delayed() {
     network.devnet.faults().submissions(Some(SubmissionFault::Delayed(by)));
     let number = network.seal(1000);
     // No answer in the window, but it is looked at later, and the same bytes come again meanwhile.
-    let reported = |driver: &Driver| !driver.way(number).reported.is_empty();
-    network.driver.run_until("it is reported nevertheless", reported).await;
-    let way = network.driver.way(number);
+    let reported = |builder: &Builder| !builder.way(number).reported.is_empty();
+    network.builder.run_until("it is reported nevertheless", reported).await;
+    let way = network.builder.way(number);
     assert!(way.answers.contains(&Sent::Failed) && way.reported[0] > way.sent[0] + 1, "{way:?}");
     network.devnet.faults().clear();
     network.heals().await;
@@ -53,7 +53,7 @@ async fn submissions_arrive_twice() {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.faults().submissions(Some(SubmissionFault::Doubled));
     let number = network.seal(1000);
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     network.devnet.faults().clear();
     network.heals().await;
 }
@@ -64,7 +64,7 @@ async fn slots_are_skipped() {
     network.devnet.skip_slots(5);
     let skipped = network.devnet.faults().view().skipped;
     let number = network.seal(1000);
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     let slots = network.devnet.with_tree(0, |tree| {
         let mut next = Some(tree.best().hash);
         let below = std::iter::from_fn(|| {
@@ -85,12 +85,12 @@ async fn fork_of(depth: u64) {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.faults().fork(depth);
     let number = network.seal(1000);
-    let reported_twice = |driver: &Driver| driver.way(number).reported.len() > 1;
-    network.driver.run_until("it is lost and reported again", reported_twice).await;
-    let way = network.driver.way(number);
+    let reported_twice = |builder: &Builder| builder.way(number).reported.len() > 1;
+    network.builder.run_until("it is lost and reported again", reported_twice).await;
+    let way = network.builder.way(number);
     assert!(way.reported[1] > way.reported[0] + depth as u32, "{way:?}");
     assert_eq!(network.devnet.faults().view().fork, None, "the fork is over");
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     // The block that reported it first is on no chain any more.
     let lost = way.reported[0];
     let kept = network.devnet.with_tree(0, |tree| {
@@ -121,9 +121,9 @@ async fn nothing_becomes_available_for_a_while() {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.faults().no_availability(true);
     let number = network.seal(1000);
-    let dropped = |driver: &Driver| !driver.way(number).timed_out.is_empty();
-    network.driver.run_until("the report is dropped", dropped).await;
-    assert!(network.driver.way(number).accumulated.is_empty());
+    let dropped = |builder: &Builder| !builder.way(number).timed_out.is_empty();
+    network.builder.run_until("the report is dropped", dropped).await;
+    assert!(network.builder.way(number).accumulated.is_empty());
     network.devnet.faults().no_availability(false);
     network.heals().await;
 }
@@ -133,14 +133,14 @@ async fn finality_stands_still() {
     let mut network = Network::start(SLOT_MS).await;
     network.devnet.faults().stall_finality(true);
     // Words that are on their way may still arrive.
-    let height = |driver: &Driver| driver.follower.view().head().height;
-    let start = height(&network.driver);
-    network.driver.run_until("two more blocks", |driver| height(driver) >= start + 2).await;
-    let stalled = network.driver.follower.finalized();
+    let height = |builder: &Builder| builder.follower.view().head().height;
+    let start = height(&network.builder);
+    network.builder.run_until("two more blocks", |builder| height(builder) >= start + 2).await;
+    let stalled = network.builder.follower.finalized();
     let number = network.seal(1000);
-    let far = |driver: &Driver| height(driver) >= start + 8 && !driver.way(number).accumulated.is_empty();
-    network.driver.run_until("the chain goes on", far).await;
-    assert_eq!(network.driver.follower.finalized(), stalled);
+    let far = |builder: &Builder| height(builder) >= start + 8 && !builder.way(number).accumulated.is_empty();
+    network.builder.run_until("the chain goes on", far).await;
+    assert_eq!(network.builder.follower.finalized(), stalled);
     network.devnet.faults().stall_finality(false);
     network.heals().await;
 }
@@ -158,9 +158,9 @@ async fn a_partition_in_two_halves() {
         on_a > start && on_b > start && !knows(3, a) && !knows(0, b)
     };
     let start = best(0).1.max(best(3).1);
-    network.driver.run_until("both halves have a chain of their own", |_| grown(start)).await;
+    network.builder.run_until("both halves have a chain of their own", |_| grown(start)).await;
     network.devnet.faults().reunite();
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     network.heals().await;
 }
 
@@ -171,7 +171,7 @@ async fn a_validator_goes_down_and_comes_back() {
     assert_eq!(network.devnet.faults().view().down, [5].into());
     // Five of six are enough for everything.
     let number = network.seal(1000);
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     assert!(network.devnet.start_validator(5).await.unwrap());
     network.seal(1000);
     // It kept nothing, so it fetches the whole chain.
@@ -185,10 +185,10 @@ async fn too_few_validators_are_up_for_a_while() {
         network.devnet.stop_validator(index).await;
     }
     let number = network.seal(1000);
-    let height = |driver: &Driver| driver.follower.view().head().height;
-    let start = height(&network.driver);
-    network.driver.run_until("the chain goes on", |driver| height(driver) >= start + 4).await;
-    assert!(network.driver.way(number).accumulated.is_empty(), "four of six make nothing available");
+    let height = |builder: &Builder| builder.follower.view().head().height;
+    let start = height(&network.builder);
+    network.builder.run_until("the chain goes on", |builder| height(builder) >= start + 4).await;
+    assert!(network.builder.way(number).accumulated.is_empty(), "four of six make nothing available");
     for index in [0, 3] {
         network.devnet.start_validator(index).await.unwrap();
     }

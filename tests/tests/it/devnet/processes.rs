@@ -5,7 +5,7 @@ use std::{
     net::{SocketAddr, UdpSocket},
     process::{Child, Command, Stdio},
 };
-use tests::devnet::{Driver, Setup};
+use tests::devnet::{Builder, Setup};
 
 /// Processes that end with the test, however it ends.
 struct Processes(Vec<Child>);
@@ -46,16 +46,16 @@ async fn six_processes_take_a_bundle_from_submission_to_finality() {
             .unwrap()
     };
     let mut processes = Processes((0..6).map(start).collect());
-    let mut driver = Driver::connect(&spec, slot_ms, &setup);
-    driver.run_until("packages can be anchored", |driver| driver.context().is_some()).await;
-    driver.seal(&setup.transactions(0, 200_000));
-    driver.run_until("the first block is final", |driver| driver.is_final(1)).await;
-    println!("six processes: {:?}", driver.way(1));
+    let mut builder = Builder::connect(&spec, slot_ms, &setup);
+    builder.run_until("packages can be anchored", |builder| builder.context().is_some()).await;
+    builder.seal(&setup.transactions(0, 200_000));
+    builder.run_until("the first block is final", |builder| builder.is_final(1)).await;
+    println!("six processes: {:?}", builder.way(1));
     // One is killed and comes back with what it kept; the chain does not mind.
     processes.0[4].kill().unwrap();
     processes.0[4].wait().unwrap();
     processes.0[4] = start(4);
-    driver.seal(&setup.transactions(2, 1000));
-    driver.run_until("the second block is final", |driver| driver.is_final(2)).await;
-    driver.endpoint.shutdown().await;
+    builder.seal(&setup.transactions(2, 1000));
+    builder.run_until("the second block is final", |builder| builder.is_final(2)).await;
+    builder.endpoint.shutdown().await;
 }

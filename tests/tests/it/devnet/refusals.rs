@@ -11,15 +11,15 @@ use tests::devnet::Network;
 /// was refused. `assigned`: to one that guarantees the core.
 async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) -> String {
     let mut events = network.devnet.events();
-    let params = Params { bundle_bytes_max: 1 << 30, cores: 100, ..*network.driver.follower.params() };
+    let params = Params { bundle_bytes_max: 1 << 30, cores: 100, ..*network.builder.follower.params() };
     let submission = Submission::new(core, bundle, &BTreeMap::new(), &params).unwrap();
     let asked = if assigned || core > 1 { core % 2 } else { 1 - core };
     let guarantors = || {
-        let slot = network.driver.clock.slot_at(network.devnet.time().now());
-        let view = network.driver.follower.view();
+        let slot = network.builder.clock.slot_at(network.devnet.time().now());
+        let view = network.builder.follower.view();
         // The same in this rotation and in the next, so that the answer does not depend on the moment.
-        let next = network::guarantors(&view, asked, slot + 1);
-        network::guarantors(&view, asked, slot).into_iter().find(|key| next.contains(key))
+        let next = view.guarantors(asked, slot + 1);
+        view.guarantors(asked, slot).into_iter().find(|key| next.contains(key))
     };
     let guarantor = loop {
         match guarantors() {
@@ -27,7 +27,7 @@ async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) 
             None => tokio::task::yield_now().await,
         }
     };
-    let connection = network.driver.endpoint.connected(&guarantor).await.unwrap();
+    let connection = network.builder.endpoint.connected(&guarantor).await.unwrap();
     // What is found out late is not in the answer, but always in what the guarantor tells.
     let answer = connection.submit(&submission).await;
     loop {
@@ -46,12 +46,15 @@ async fn packages_are_refused_by_name() {
     // Slow enough that anchors stay recent during all attempts.
     let mut network = Network::start(2000).await;
     let number = network.seal(1000);
-    network.driver.run_until("the block is reported", |driver| !driver.way(number).reported.is_empty()).await;
-    let reported = network.driver.sent_package(number).unwrap();
+    network
+        .builder
+        .run_until("the block is reported", |builder| !builder.way(number).reported.is_empty())
+        .await;
+    let reported = network.builder.sent_package(number).unwrap();
     // A block that nobody has sent.
     let next = network.seal(1000);
-    let context = network.driver.context().unwrap();
-    let good = network.driver.package(next, context).bundle;
+    let context = network.builder.context().unwrap();
+    let good = network.builder.package(next, context).bundle;
     let with = |change: &dyn Fn(&mut Bundle)| {
         let mut bundle = good.clone();
         change(&mut bundle);

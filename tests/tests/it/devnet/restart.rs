@@ -10,7 +10,7 @@ async fn a_network_goes_on_after_a_restart() {
     let data_dir = Some(directory.path().to_owned());
     let mut network = Network::with(|config| Config { slot_ms: SLOT_MS, data_dir, ..config }).await.unwrap();
     let number = network.seal(1000);
-    network.driver.run_until("the block is final", |driver| driver.is_final(number)).await;
+    network.builder.run_until("the block is final", |builder| builder.is_final(number)).await;
     let before =
         network.devnet.with_tree(2, |tree| (tree.finalized().hash, tree.finalized().height)).unwrap();
     network.restart(SLOT_MS, directory.path().to_owned()).await;

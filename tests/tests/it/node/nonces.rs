@@ -1,7 +1,7 @@
 //! Which nonce comes next, as clients are told and as the pool takes it, while a block is open.
 
 use alloy_primitives::{Address, Bytes};
-use node::driver::{Answer, Driver, Output};
+use driver::{Blocks as _, Output, Responder};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -9,7 +9,7 @@ use std::{
 use store::Store;
 use tests::{
     blocks::{Call, Wallet},
-    crash::fresh,
+    crash::{Driver, fresh},
 };
 use txpool::{Error, Status};
 use types::{Time, Transaction};
@@ -40,7 +40,7 @@ impl World {
     fn send(&mut self, tx: &Transaction) -> Result<(), Error> {
         let heard = Arc::new(Mutex::new(None));
         let hears = heard.clone();
-        let answer = Answer::new(move |mut results| *hears.lock().unwrap() = results.pop());
+        let answer = Responder::new(move |mut results| *hears.lock().unwrap() = results.pop());
         self.driver.submit(vec![tx.clone()], answer, Time::ZERO).unwrap();
         self.step();
         heard.lock().unwrap().take().unwrap().map(drop)
@@ -76,7 +76,7 @@ fn an_authorization_in_the_open_block_takes_a_nonce() {
     assert_eq!(world.told(&alice), Some(3));
     world.seal();
     assert_eq!(world.told(&alice), Some(3));
-    let state = world.driver.chain().account(alice.address()).unwrap();
+    let state = world.driver.blocks().account(alice.address()).unwrap();
     assert_eq!(state.nonce, 3, "all of it was executed");
 }
 
@@ -108,7 +108,7 @@ fn what_a_drained_account_cannot_pay_for_does_not_count() {
     world.send(&bob.eip1559(drains)).unwrap();
     world.driver.resume();
     world.seal();
-    let state = world.driver.chain().account(alice.address()).unwrap();
+    let state = world.driver.blocks().account(alice.address()).unwrap();
     assert_eq!((state.nonce, state.balance.is_zero()), (1, true), "it was drained");
     assert_eq!(world.driver.pool().get(&transfer.hash()).unwrap().status, Status::Queued);
     assert_eq!(world.told(&alice), Some(1), "the next one takes the place of what cannot be executed");

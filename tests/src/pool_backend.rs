@@ -3,20 +3,20 @@
 use alloy_primitives::{Address, B256};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use rpc::{Driver, Feed, Order, OrderError, PoolIndex, SubmitError};
+use rpc::{Backend, Feed, Order, OrderError, PoolIndex, SubmitError};
 use std::sync::Arc;
 use txpool::{Account, Pool, SenderContent};
 use types::{Time, Transaction};
 
 /// A pool, and where readers find what is in it.
-pub struct PoolDriver {
+pub struct PoolBackend {
     pool: Mutex<Pool>,
     index: Arc<PoolIndex>,
     feed: Feed,
     orders: Mutex<Vec<Order>>,
 }
 
-impl PoolDriver {
+impl PoolBackend {
     /// A driver for what `feed` shows.
     pub fn new(pool: Pool, index: Arc<PoolIndex>, feed: Feed) -> Self {
         Self { pool: Mutex::new(pool), index, feed, orders: Mutex::default() }
@@ -45,7 +45,7 @@ impl PoolDriver {
     }
 }
 
-impl Driver for PoolDriver {
+impl Backend for PoolBackend {
     fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
         let answers = transactions.into_iter().map(|tx| self.insert(tx)).collect();
         Box::pin(std::future::ready(answers))

@@ -1,17 +1,16 @@
 //! Building: the open block takes transactions as they come, and is sealed when it is full or its time has come.
 
-use super::{Broken, Driver, EvmCodes, seal_policy::seal_delay};
+use crate::{Added, Blocks, Broken, Driver, NotSealed, OpenBlock, seal_policy::seal_delay};
 use alloy_primitives::{Address, B256};
-use bundler::{OpenBlock, Opening, Refused, Sealed};
+use bundler::Refused;
 use queue::Queue;
 use std::collections::BTreeSet;
-use store::Base;
 use txpool::{Candidate, Returned, StateChange, Verdict};
 use types::{Event, Time, Transaction};
 
 /// The block that is being built.
-pub(super) struct Open {
-    pub(super) block: OpenBlock<Base, EvmCodes>,
+pub(crate) struct Open<O> {
+    pub(crate) block: O,
     /// When its first transaction came.
     first_at: Option<Time>,
     /// How often its transactions were suspected; above zero there are few of them.
@@ -19,25 +18,25 @@ pub(super) struct Open {
     transactions_max: usize,
     is_full: bool,
     /// Grows with each transaction, so that whoever shows the block knows whether it changed.
-    pub(super) changes: u64,
+    pub(crate) changes: u64,
 }
 
-impl core::fmt::Debug for Open {
+impl<O: OpenBlock> core::fmt::Debug for Open<O> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Open").field("transactions", &self.block.transactions().len()).finish()
     }
 }
 
-impl Open {
+impl<O> Open<O> {
     /// The clock was corrected: its first transaction did not come later than now.
-    pub(super) fn set_back(&mut self, now: Time) {
+    pub(crate) fn set_back(&mut self, now: Time) {
         self.first_at = self.first_at.map(|first| first.min(now));
     }
 }
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Fills the open block and seals it, as often as there is reason to.
-    pub(super) fn build(&mut self) -> Result<(), Broken> {
+    pub(crate) fn build(&mut self) -> Result<(), Broken> {
         while !self.is_paused {
             self.fill()?;
             if self.queue.may_enqueue().is_err() || !self.is_seal_due() {
@@ -63,7 +62,7 @@ impl Driver {
     }
 
     /// When the open block, or an empty one, is to be sealed.
-    pub(super) fn seal_due(&self) -> Option<Time> {
+    pub(crate) fn seal_due(&self) -> Option<Time> {
         if self.is_paused || self.queue.may_enqueue().is_err() {
             return None;
         }
@@ -72,7 +71,7 @@ impl Driver {
             Some(open) if open.is_full => Some(self.now),
             Some(open) => {
                 let (queued, ..) = self.queue.counts();
-                let delay = seal_delay(self.settings.seal_after, slot, queued, self.bundler.params.cores);
+                let delay = seal_delay(self.settings.seal_after, slot, queued, self.follower.params().cores);
                 open.first_at.map(|first| first + delay)
             }
             None => self.wants_empty_block().then(|| self.last_seal + slot),
@@ -114,17 +113,10 @@ impl Driver {
         Ok(())
     }
 
-    fn open_block(&mut self, attempts: u32) -> Result<Open, Broken> {
-        let parent = self.chain.newest_parent()?;
+    fn open_block(&mut self, attempts: u32) -> Result<Open<B::Open>, Broken> {
         self.build_counter += 1;
-        let opening = Opening {
-            now_secs: self.now.as_secs(),
-            beneficiary: self.settings.beneficiary,
-            build: self.build_counter,
-        };
-        let block = self.bundler.open(parent, self.chain.codes().clone(), opening);
-        let block = block.map_err(|why| Broken::State(why.to_string()))?;
-        let max = self.bundler.limits.transactions_max;
+        let block = self.blocks.open(self.now.as_secs(), self.build_counter)?;
+        let max = self.blocks.transactions_max();
         let transactions_max = if attempts > 0 { Queue::suspect_txs_max(max, attempts) } else { max };
         Ok(Open { block, first_at: None, attempts, transactions_max, is_full: false, changes: 0 })
     }
@@ -134,7 +126,7 @@ impl Driver {
         let Some(open) = &mut self.open else { return Ok(()) };
         let tx = &candidate.tx;
         match open.block.push(tx) {
-            Ok(_) => {
+            Ok(()) => {
                 open.first_at.get_or_insert(self.now);
                 open.changes += 1;
                 open.is_full = open.block.transactions().len() >= open.transactions_max;
@@ -161,24 +153,24 @@ impl Driver {
             None => self.open_block(0)?,
         };
         let is_empty = open.block.transactions().is_empty();
-        let sealed = open.block.seal(&self.settings.secret).map_err(|why| Broken::State(why.to_string()))?;
-        let refined = match self.bundler.refine(&sealed) {
-            Ok(refined) => refined,
-            Err(why) if is_empty => return Err(Broken::State(format!("an empty block is refused: {why}"))),
-            Err(why) => return self.discard_refused(&sealed, &why.to_string()),
+        let parent = self.blocks.newest_id();
+        let Added { block, changed, sealed } = match self.blocks.seal(open.block) {
+            Ok(added) => added,
+            Err(NotSealed::Broken(why)) => return Err(why),
+            Err(NotSealed::Refused { block, transactions, why }) => {
+                self.tell(Event::Refused { block, why });
+                return self.discard_refused(transactions);
+            }
         };
         self.empty_blocks = if is_empty { self.empty_blocks.saturating_add(1) } else { 0 };
         self.last_seal = self.now;
-        let (block, parent) = (sealed.block().id(), self.chain.newest_id());
-        let hashes = sealed.block().transactions().iter().map(Transaction::hash).collect::<Vec<B256>>();
+        let transactions = self.blocks.transactions(block.number).unwrap_or_default();
+        let hashes = transactions.iter().map(Transaction::hash).collect::<Vec<B256>>();
+        self.pool.mark_bundled(block, transactions);
         let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.now);
         enqueued.map_err(|why| Broken::State(format!("a block was sealed although {why}")))?;
-        self.note_sizes(&sealed, &refined);
-        self.output.batch.sealed(self.build_counter, &sealed);
-        self.pool.mark_bundled(block, sealed.block().transactions());
-        let changed = sealed.accounts.clone();
+        self.output.batch.sealed(self.build_counter, sealed);
         self.view.blocks_changed();
-        self.chain.push(sealed, Some(refined));
         let accounts = self.state_change(changed.iter())?;
         self.update_pool(&accounts);
         Ok(())
@@ -186,15 +178,13 @@ impl Driver {
 
     /// Validators would refuse this block, so it goes nowhere. Something in it is poisonous, or this node is wrong; its
     /// transactions are tried apart, like those of a block that failed on the chain.
-    fn discard_refused(&mut self, sealed: &Sealed<Base>, why: &str) -> Result<(), Broken> {
-        let transactions = sealed.block().transactions();
-        self.tell(Event::Refused { block: sealed.block().id(), why: why.to_owned() });
+    fn discard_refused(&mut self, transactions: Vec<Transaction>) -> Result<(), Broken> {
         let verdict = if transactions.len() == 1 { Verdict::Alone } else { Verdict::Suspect };
-        self.put_back(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }).collect())
+        self.put_back(transactions.into_iter().map(|tx| Returned { tx, verdict }).collect())
     }
 
     /// Gives up the open block: what it stands on is gone, or building stops.
-    pub(super) fn discard_open(&mut self) -> Result<(), Broken> {
+    pub(crate) fn discard_open(&mut self) -> Result<(), Broken> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let innocent = |tx: &Transaction| Returned { tx: tx.clone(), verdict: Verdict::Innocent };
         self.put_back(open.block.transactions().iter().map(innocent).collect())
@@ -202,14 +192,14 @@ impl Driver {
 
     /// Puts transactions of blocks that will never be back into the pool, in order, and writes down what the pool now
     /// thinks of them.
-    pub(super) fn put_back(&mut self, returned: Vec<Returned>) -> Result<(), Broken> {
+    pub(crate) fn put_back(&mut self, returned: Vec<Returned>) -> Result<(), Broken> {
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
         let mut changed = returned.iter().map(|returned| returned.tx.sender()).collect::<BTreeSet<Address>>();
         changed.extend(self.pool.consumed());
         self.put_back_with(returned, &hashes, &changed)
     }
 
-    pub(super) fn put_back_with(
+    pub(crate) fn put_back_with(
         &mut self,
         returned: Vec<Returned>,
         hashes: &[B256],
@@ -217,7 +207,7 @@ impl Driver {
     ) -> Result<(), Broken> {
         let accounts = self.state_change(changed)?;
         self.note_moved(&accounts);
-        let head = self.pool_head();
+        let head = self.blocks.head();
         self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.now);
         for hash in hashes {
             if let Some(lookup) = self.pool.get(hash) {

@@ -1,27 +1,34 @@
-//! The builder: follows the chain, seals blocks, and sends what the queue says.
+//! The builder: the product's driver on a real network, with states in memory and a disk that is always there.
 
 use super::Setup;
-use alloy_primitives::Address;
-use bundler::{Bundler, Opening, Parent, Refined, Sealed};
+use bundler::{Draft, Parent, Refined, Sealed};
 use clock::SystemClock;
+use driver::{
+    Blocks as _, Driver, EvmBlocks, EvmBuilder, EvmHistory, Outgoing, Output, Recovered, Responder, Settings,
+    Started,
+};
 use jam::{
     ChainSpec, PackageHash, SlotClock,
+    codec::Decode,
     follow::{Fate, Follower, Limits as Depth, Refused, Start, Update},
+    state::{RecentBlocks, StateIndex},
 };
 use network::{
     BlockId as ChainBlock, ChainEvent, Endpoint, Follow, FollowLimits, Handshake, Limits, Peers, Retry, Role,
     StateWanted, Submission,
 };
-use queue::{Action, ChainInput, Queue, Sent, ServiceTracker, ServiceView};
+use queue::Sent;
 use service::accumulate::ServiceState;
-use state::MemoryValues;
+use state::{CodeSet, MemoryValues};
 use std::{
     collections::BTreeMap,
-    sync::Arc,
+    sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
-use types::{BlockId, Time, Transaction};
+use types::{BlockId, Event, Time, Transaction};
+
+type Blocks = EvmBlocks<Arc<MemoryValues>, CodeSet>;
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -44,13 +51,11 @@ pub struct Way {
 }
 
 /// A builder that is connected to a network.
-pub struct Driver {
-    /// The queue.
-    pub queue: Queue,
-    /// What it believes of the chain.
+pub struct Builder {
+    /// What decides.
+    driver: Driver<Blocks>,
+    /// Sees what the driver is told, for the test: whose blocks are not believed is a failure.
     pub follower: Follower,
-    /// What it believes of the service.
-    pub service: ServiceView,
     /// The way of each block.
     pub ways: BTreeMap<u64, Way>,
     /// The endpoint.
@@ -60,17 +65,14 @@ pub struct Driver {
     /// The time.
     pub time: SystemClock,
     setup: Setup,
-    bundler: Bundler,
-    tracker: ServiceTracker,
     chain: Follow,
     peers: Peers,
-    blocks: BTreeMap<u64, (Sealed<Arc<MemoryValues>>, Refined)>,
+    blocks: BTreeMap<u64, (Draft, Parent<Arc<MemoryValues>>)>,
     packages: BTreeMap<PackageHash, u64>,
-    update: Update,
     sending: JoinSet<(u64, PackageHash, Sent)>,
 }
 
-impl Driver {
+impl Builder {
     /// Connects to the network of a specification.
     pub fn connect(spec: &ChainSpec, slot_ms: u64, setup: &Setup) -> Self {
         let genesis = ChainBlock { hash: spec.genesis_hash(), slot: 0 };
@@ -89,28 +91,19 @@ impl Driver {
         peers.set(spec.bootnodes.iter().copied());
         let start =
             Start::from_state(&spec.params, genesis.hash, &spec.genesis_state).expect("a genesis state");
-        let follower = Follower::new(spec.params, start, Depth::default());
-        let head = setup.genesis.id();
-        let (id, code_hash) = (setup.service.service, setup.service.code_hash);
-        let mut tracker = ServiceTracker::new(id, code_hash, genesis.hash, ServiceState::new(head));
-        let service = tracker.view(&follower, &Update::default());
-        let clock = devnet::validator::clock(slot_ms);
+        let (clock, time) = (devnet::validator::clock(slot_ms), SystemClock::default());
         Self {
-            queue: Queue::new(queue::Config::new(&spec.params, slot_ms), clock, head),
-            follower,
-            service,
+            driver: start_driver(setup, spec, slot_ms, start.clone(), time.now()),
+            follower: Follower::new(spec.params, start, Depth::default()),
             ways: BTreeMap::new(),
             endpoint,
             clock,
-            time: SystemClock::default(),
+            time,
             setup: setup.clone(),
-            bundler: setup.bundler(),
-            tracker,
             chain,
             peers,
             blocks: BTreeMap::new(),
             packages: BTreeMap::new(),
-            update: Update::default(),
             sending: JoinSet::new(),
         }
     }
@@ -120,46 +113,46 @@ impl Driver {
         self.peers.set(spec.bootnodes.iter().copied());
     }
 
-    /// The block that the next one stands on.
-    fn parent(&self) -> Parent<Arc<MemoryValues>> {
-        let genesis = || Parent::new(self.setup.genesis.header.clone(), self.setup.genesis.layer());
-        self.blocks.last_key_value().map_or_else(genesis, |(_, (sealed, _))| sealed.as_parent())
-    }
-
-    /// Seals a block of these transactions and puts it into the queue.
+    /// Seals a block of these transactions, and nothing else.
     pub fn seal(&mut self, transactions: &[Transaction]) -> BlockId {
-        let parent = self.parent();
-        let below = parent.id();
         let now = self.time.now();
-        let build = below.number + 1;
-        let opening = Opening { now_secs: now.as_secs(), beneficiary: Address::repeat_byte(0xfe), build };
-        let mut open =
-            self.bundler.open(parent, self.setup.genesis.codes.clone(), opening).expect("its parent");
-        for tx in transactions {
-            open.push(tx).expect("it fits and can be executed");
-        }
-        let sealed = open.seal(&self.setup.secret).expect("the state is in memory");
-        let refined = self.bundler.refine(&sealed).expect("validators accept what was sealed");
-        let block = sealed.block().id();
-        let hashes = transactions.iter().map(Transaction::hash).collect::<Vec<_>>();
-        self.queue.enqueue(block, below, hashes.into(), now).expect("the queue has room");
-        self.blocks.insert(block.number, (sealed, refined));
+        let (answer, answered) = mpsc::channel();
+        let responder = Responder::new(move |results| drop(answer.send(results)));
+        self.driver.submit(transactions.to_vec(), responder, now).expect("the state is in memory");
+        assert!(self.driver.seal_now(now).expect("the state is in memory"), "the queue has room");
+        self.step();
+        let results = answered.recv().expect("the driver answers in its next step");
+        assert!(results.iter().all(Result::is_ok), "the pool takes what the test made: {results:?}");
+        let block = self.driver.blocks().newest_id();
+        let built = self.driver.blocks().get(block.number).expect("just sealed");
+        assert_eq!(built.draft.block.transactions().len(), transactions.len(), "all fit into one block");
+        let parent = self.driver.blocks().parent_of(built).expect("the state is in memory");
+        self.blocks.insert(block.number, (built.draft.clone(), parent));
         block
     }
 
-    /// A version of a sealed block on another context, for whoever wants to send it himself.
+    fn replayed(&self, number: u64) -> (Sealed<Arc<MemoryValues>>, Refined) {
+        let (draft, parent) = &self.blocks[&number];
+        let bundler = self.setup.bundler();
+        let sealed = bundler.replay(draft, parent, self.setup.genesis.codes.clone());
+        let sealed = sealed.expect("what was sealed once can be executed again");
+        let refined = bundler.refine(&sealed).expect("validators accept what was sealed");
+        (sealed, refined)
+    }
+
+    /// A version of a sealed block on another context, for a test that sends it by itself.
     pub fn package(&self, number: u64, context: jam::RefineContext) -> bundler::Packaged {
-        self.bundler.package(&self.blocks[&number].1, context)
+        self.setup.bundler().package(&self.replayed(number).1, context)
     }
 
     /// The root of what a block exports.
     pub fn exports_root(&self, number: u64) -> jam::SegmentRoot {
-        service::exports::root(&self.blocks[&number].0.exports())
+        service::exports::root(&self.replayed(number).0.exports())
     }
 
     /// The bundle of a block as it was sent last.
     pub fn sent_package(&self, number: u64) -> Option<jam::Bundle> {
-        let version = self.queue.get(number)?.versions.last()?;
+        let version = self.driver.queue().get(number)?.versions.last()?;
         Some(self.package(number, version.context.clone()).bundle)
     }
 
@@ -193,12 +186,12 @@ impl Driver {
 
     /// The states of all blocks in the queue.
     pub fn states(&self) -> Vec<(u64, queue::State)> {
-        self.queue.bundles().map(|bundle| (bundle.block.number, bundle.state)).collect()
+        self.driver.queue().bundles().map(|bundle| (bundle.block.number, bundle.state)).collect()
     }
 
     /// Whether a block is final.
     pub fn is_final(&self, number: u64) -> bool {
-        self.service.finalized.head().number >= number
+        self.driver.service().finalized.head().number >= number
     }
 
     /// The way of a block.
@@ -209,36 +202,52 @@ impl Driver {
     /// Waits for one thing to happen and does what is due then.
     async fn turn(&mut self) {
         let now = self.time.now();
-        let due = self.queue.poll_timeout(now).unwrap_or(Time::MAX);
+        let due = self.driver.poll_timeout().unwrap_or(Time::MAX);
         let pause = due.since(now).clamp(Duration::from_millis(1), Duration::from_millis(500));
         tokio::select! {
             event = self.chain.next() => if let Some(event) = event { self.hear(event) },
             Some(sent) = self.sending.join_next() => if let Ok((number, package, sent)) = sent {
                 self.ways.entry(number).or_default().answers.push(sent);
-                self.queue.handle_sent(number, package, sent);
+                self.driver.sent(number, package, sent, self.time.now());
             },
             () = tokio::time::sleep(pause) => {}
         }
         while let Some(event) = self.chain.try_next() {
             self.hear(event);
         }
-        self.step(self.time.now());
+        self.step();
     }
 
     fn hear(&mut self, event: ChainEvent) {
+        self.tell_driver(&event);
         let update = event.apply(&mut self.follower);
         let lost = |why: &Refused| matches!(why, Refused::Stale | Refused::Parent);
         let disbelieved = update.refused.iter().filter(|(_, why)| !lost(why)).collect::<Vec<_>>();
         assert!(disbelieved.is_empty(), "the validators' blocks are believed: {disbelieved:?}");
-        self.chain.want(self.follower.wanted());
+        self.chain.want(self.driver.wanted());
         if update.best_moved {
             let head = self.follower.view().head().hash;
-            self.chain.want_state(StateWanted::of_chain(head, None, &[], AGREEMENT));
+            let keys = self.driver.service_keys();
+            self.chain.want_state(StateWanted::of_chain(head, None, &keys, AGREEMENT));
             self.chain.tell(&self.follower);
         }
         self.note(&update);
-        self.service = self.tracker.view(&self.follower, &update);
-        self.update.merge(update);
+    }
+
+    fn tell_driver(&mut self, event: &ChainEvent) {
+        let driver = &mut self.driver;
+        match event {
+            ChainEvent::Block { block, .. } => driver.import((**block).clone(), self.time.now()),
+            ChainEvent::Final { validator, hash, slot } => driver.final_word(*validator, *hash, *slot),
+            ChainEvent::Unavailable { hash } => driver.unavailable(*hash),
+            ChainEvent::Peer { .. } => driver.set_peers(self.chain.peers().into_iter().collect()),
+            ChainEvent::State { header, entries, .. } => {
+                let recent = entries.get(&StateIndex::RecentBlocks.key()).expect("it was asked for");
+                let recent = RecentBlocks::decode(recent, self.follower.params()).expect("it was proved");
+                driver.learn(*header, &recent, entries);
+            }
+            ChainEvent::Announced { .. } | ChainEvent::StateUnavailable { .. } => {}
+        }
     }
 
     /// Writes down what the best chain says of packages.
@@ -257,46 +266,30 @@ impl Driver {
         }
     }
 
-    fn step(&mut self, now: Time) {
-        let update = core::mem::take(&mut self.update);
-        let view = self.follower.view();
-        let input = ChainInput {
-            view: &view,
-            service: &self.service,
-            packages: &update.changed,
-            cores: &update.cores,
-        };
-        self.queue.handle_chain(&input, now);
-        self.queue.handle_timeout(now);
-        while let Some(action) = self.queue.poll_action(now) {
-            match action {
-                Action::Submit(submission) => self.submit(&submission, now),
-                Action::Release(blocks) => panic!("nothing fails so often: {blocks:?}"),
-                Action::Halt { head } => panic!("the head {head} is not ours"),
-            }
+    /// Lets the driver do what is due. What it gives is durable at once.
+    fn step(&mut self) {
+        let Output { news, answers, sends, .. } =
+            self.driver.step(self.time.now()).expect("the state is in memory");
+        for event in news.events {
+            let is_given_up = matches!(event, Event::Released { .. } | Event::ServiceDiffers { .. });
+            assert!(!is_given_up, "nothing fails so often: {event}");
         }
-        self.queue.take_records();
-        self.queue.drain_events();
+        answers.into_iter().for_each(|(answer, results)| answer.tell(results));
+        sends.into_iter().for_each(|outgoing| self.send(outgoing));
     }
 
-    fn submit(&mut self, submission: &queue::Submission, now: Time) {
-        let number = submission.block.number;
-        let packaged = self.package(number, submission.context.clone());
-        if self.queue.commit_submission(submission, packaged.hash, now).is_err() {
-            return;
-        }
-        self.packages.insert(packaged.hash, number);
-        let slot = self.clock.slot_at(now);
-        self.ways.entry(number).or_default().sent.push(slot);
-        let guarantors = network::guarantors(&self.follower.view(), submission.core, slot + 1);
-        let params = *self.follower.params();
-        let ready = Submission::new(submission.core, &packaged.bundle, &BTreeMap::new(), &params);
+    fn send(&mut self, outgoing: Outgoing<bundler::Packaged>) {
+        let (number, package) = (outgoing.block().number, outgoing.package());
+        self.packages.insert(package, number);
+        let now = self.time.now();
+        self.ways.entry(number).or_default().sent.push(self.clock.slot_at(now));
+        let (bundle, params) = (&outgoing.packaged.bundle, *self.follower.params());
+        let ready = Submission::new(outgoing.core, bundle, &BTreeMap::new(), &params);
         let ready = ready.expect("it keeps to the limits");
-        let closes = self.clock.next_start(now) - self.queue.config().window_closes_before;
-        let deadline = tokio::time::Instant::now() + closes.since(now);
-        let (endpoint, package) = (self.endpoint.clone(), packaged.hash);
+        let deadline = tokio::time::Instant::now() + outgoing.closes_at.since(now);
+        let endpoint = self.endpoint.clone();
         self.sending.spawn(async move {
-            let sent = match network::submit(&endpoint, &guarantors, &ready, deadline).await {
+            let sent = match network::submit(&endpoint, &outgoing.guarantors, &ready, deadline).await {
                 Ok(_) => Sent::Taken,
                 Err(network::SubmitError::Stale { .. }) => Sent::Stale,
                 Err(error) if error.retry() == Retry::Resend => Sent::Failed,
@@ -305,6 +298,40 @@ impl Driver {
             (number, package, sent)
         });
     }
+}
+
+/// The product's driver on a fresh chain. It seals when the test says so, and only then.
+fn start_driver(setup: &Setup, spec: &ChainSpec, slot_ms: u64, genesis: Start, now: Time) -> Driver<Blocks> {
+    let head = setup.genesis.id();
+    let started = Started {
+        settings: Settings::default(),
+        params: spec.params,
+        clock: devnet::validator::clock(slot_ms),
+        pool: txpool::Config { tx_bytes_max: 1 << 20, ..txpool::Config::dev() },
+        queue: queue::Config::new(&spec.params, slot_ms),
+        genesis,
+        service_id: setup.service.service,
+        code_hash: setup.service.code_hash,
+        service: ServiceState::new(head),
+    };
+    let builder = EvmBuilder::new(setup.bundler(), setup.secret.clone());
+    let history = EvmHistory {
+        final_header: setup.genesis.header.clone(),
+        finals: vec![],
+        states: vec![setup.genesis.layer()],
+    };
+    let blocks = EvmBlocks::new(builder, history, setup.genesis.codes.clone());
+    let recovered = Recovered {
+        finalized: head,
+        build: 0,
+        transactions: vec![],
+        blocks: vec![],
+        records: vec![],
+        checkpoint: None,
+    };
+    let mut driver = Driver::start(started, recovered, blocks, now).expect("a fresh chain");
+    driver.pause();
+    driver
 }
 
 fn note_once(slots: &mut Vec<u32>, slot: Option<u32>) {

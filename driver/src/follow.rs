@@ -1,17 +1,16 @@
 //! The JAM chain comes in.
 
-use super::{Broken, Driver};
+use crate::{Blocks, Broken, Driver};
 use jam::{Block, Ed25519Key, HeaderHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::ChainInput;
 use service::accumulate::ServiceState;
 use std::collections::BTreeMap;
-use store::Base;
 use types::{Event, Time};
 
 /// Clocks of honest nodes differ by less than this many slots.
 const CLOCK_SLOTS: u32 = 1;
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Takes a block, in any order. It takes effect in the next [step](Driver::step).
     pub fn import(&mut self, block: Block, now: Time) {
         self.set_time(now);
@@ -35,7 +34,7 @@ impl Driver {
         self.follower.learn_roots(recent);
         self.update.best_moved = true;
         let read = |key: &StateKey| entries.get(key).map(|value| &value[..]);
-        let told = ServiceState::from_storage(self.bundler.config.service, read);
+        let told = ServiceState::from_storage(self.service_id, read);
         let folded = self.tracker.at(header);
         match (told, folded) {
             (Ok(told), Some(folded)) if told != *folded => {
@@ -49,7 +48,7 @@ impl Driver {
 
     /// The keys of our service's storage.
     pub fn service_keys(&self) -> Vec<StateKey> {
-        self.service.finalized.storage(self.bundler.config.service).into_iter().map(|(key, _)| key).collect()
+        self.service.finalized.storage(self.service_id).into_iter().map(|(key, _)| key).collect()
     }
 
     /// Nobody has a block that is wanted.
@@ -63,14 +62,14 @@ impl Driver {
         self.follower.wanted()
     }
 
-    /// The store's flat table has moved on.
-    pub fn rebase(&mut self, base: &Base) {
-        self.chain.rebase(base);
-        self.show_rebased();
+    /// The durable values hold what blocks up to `height` wrote. Readers must let go of the old base.
+    pub fn rebase(&mut self, height: u64, base: &B::Base) {
+        self.blocks.rebase(height, base);
+        self.view.rebased();
     }
 
     /// Tells the queue what changed on the chain.
-    pub(super) fn handle_chain(&mut self) -> Result<(), Broken> {
+    pub(crate) fn handle_chain(&mut self) -> Result<(), Broken> {
         let update = core::mem::take(&mut self.update);
         let is_news = update.best_moved
             || update.finalized_moved
@@ -99,7 +98,7 @@ impl Driver {
 
     /// What the chain has applied must have been sealed here, and be known here.
     fn check_not_behind(&self) -> Result<(), Broken> {
-        let (chain, ours) = (self.service.finalized.head().number, self.chain.newest_id().number);
+        let (chain, ours) = (self.service.finalized.head().number, self.blocks.newest_id().number);
         if chain > ours { Err(Broken::Behind { chain, ours }) } else { Ok(()) }
     }
 }

@@ -43,7 +43,7 @@ pub enum Order {
 pub struct OrderError(pub String);
 
 /// The driver, as RPC sees it. Each call is a message to its loop; none holds a lock that the loop needs.
-pub trait Driver: Send + Sync + 'static {
+pub trait Backend: Send + Sync + 'static {
     /// Offers transactions to the pool, in order. The answer comes once all that were accepted are durable; there is
     /// one for each, in the same order.
     fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>>;

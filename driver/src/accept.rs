@@ -1,18 +1,18 @@
 //! Transactions come in.
 
-use super::{Broken, Driver};
+use crate::{Blocks, Broken, Driver};
 use alloy_primitives::{Address, B256};
 use core::fmt;
-use txpool::{Head, StateChange, Status};
+use txpool::{StateChange, Status};
 use types::{Event, Reason, Time, Transaction};
 
 /// What became of transactions, one for each.
 pub type Results = Vec<Result<B256, txpool::Error>>;
 
-/// Whoever handed transactions in, and waits to hear what became of them.
-pub struct Answer(Box<dyn FnOnce(Results) + Send>);
+/// Takes the results to the client that handed the transactions in.
+pub struct Responder(Box<dyn FnOnce(Results) + Send>);
 
-impl Answer {
+impl Responder {
     /// Calls this with the results, one per transaction.
     pub fn new(tell: impl FnOnce(Results) + Send + 'static) -> Self {
         Self(Box::new(tell))
@@ -24,16 +24,16 @@ impl Answer {
     }
 }
 
-impl fmt::Debug for Answer {
+impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Answer")
+        f.write_str("Responder")
     }
 }
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Takes transactions whose signatures were recovered. The answer is an effect of the next [step](Driver::step):
     /// accepted means durable.
-    pub fn submit(&mut self, txs: Vec<Transaction>, answer: Answer, now: Time) -> Result<(), Broken> {
+    pub fn submit(&mut self, txs: Vec<Transaction>, answer: Responder, now: Time) -> Result<(), Broken> {
         self.set_time(now);
         let mut results = Vec::with_capacity(txs.len());
         for tx in txs {
@@ -44,13 +44,13 @@ impl Driver {
     }
 
     /// Shows readers everything that was accepted so far, and then answers.
-    pub fn show_now(&mut self, answer: Answer) {
+    pub fn show_now(&mut self, answer: Responder) {
         self.view.blocks_changed();
         self.output.answers.push((answer, vec![]));
     }
 
     fn insert(&mut self, tx: Transaction) -> Result<Result<B256, txpool::Error>, Broken> {
-        let account = self.chain.account(tx.sender())?;
+        let account = self.blocks.account(tx.sender())?;
         let hash = tx.hash();
         let inserted = self.pool.insert(tx.clone(), account, self.now);
         if let Ok(inserted) = &inserted {
@@ -76,7 +76,7 @@ impl Driver {
 
     /// What the pool says, for the journal and for whoever watches. To be called after each thing that the pool is told:
     /// a transaction may end and be accepted again in one step, and only the order tells which came last.
-    pub(super) fn gather_pool(&mut self) {
+    pub(crate) fn gather_pool(&mut self) {
         for event in self.pool.drain_events() {
             self.view.pool_changed();
             if let Some((hash, reason)) = event.ended() {
@@ -88,37 +88,29 @@ impl Driver {
     }
 
     /// Tells readers the next nonces of those whose transactions moved.
-    pub(super) fn gather_nonces(&mut self) {
+    pub(crate) fn gather_nonces(&mut self) {
         let nonces = self.senders.drain().map(|sender| (sender, self.pool.next_nonce(&sender)));
         self.output.news.nonces = nonces.collect();
         self.output.news.nonces.sort_unstable();
     }
 
     /// Tells the pool what the newest block, or the release of some, changed.
-    pub(super) fn state_change<'a>(
+    pub(crate) fn state_change<'a>(
         &self,
         accounts: impl IntoIterator<Item = &'a Address>,
     ) -> Result<Vec<(Address, txpool::Account)>, Broken> {
-        accounts.into_iter().map(|address| Ok((*address, self.chain.account(*address)?))).collect()
+        accounts.into_iter().map(|address| Ok((*address, self.blocks.account(*address)?))).collect()
     }
 
-    /// The block that is being built, as far as the pool has to know.
-    pub(super) fn pool_head(&self) -> Head {
-        let config = &self.bundler.config;
-        let base_fee_wei =
-            service::header::next_base_fee(self.chain.newest_header(), config.base_fee_floor_wei);
-        Head { base_fee_wei, gas_limit: config.gas_limit.min(self.bundler.limits.gas_max) }
-    }
-
-    pub(super) fn update_pool(&mut self, accounts: &[(Address, txpool::Account)]) {
+    pub(crate) fn update_pool(&mut self, accounts: &[(Address, txpool::Account)]) {
         self.note_moved(accounts);
-        let head = self.pool_head();
+        let head = self.blocks.head();
         self.pool.update(&StateChange { head, accounts });
         self.gather_pool();
     }
 
     /// Notes whose next nonce may be another one: a change of the account may change it without any event.
-    pub(super) fn note_moved(&mut self, accounts: &[(Address, txpool::Account)]) {
+    pub(crate) fn note_moved(&mut self, accounts: &[(Address, txpool::Account)]) {
         let known = accounts.iter().map(|(address, _)| *address);
         self.senders.extend(known.filter(|address| self.pool.next_nonce(address).is_some()));
     }

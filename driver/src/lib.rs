@@ -15,50 +15,56 @@
 //! it. The driver itself never waits for the disk: it may run ahead of what is durable, since whatever it decides
 //! stands in a later batch, and batches are committed in order.
 //!
-//! **No clock, no file, no socket.** Time is an argument; it runs back only when a wrong clock is corrected. State is read
-//! through the store's snapshot. So a test can drive it step by step, and does, through every crash there is.
+//! **No clock, no file, no socket.** Time is an argument; it runs back only when a wrong clock is corrected. What executes
+//! blocks and reads the state is a [`Blocks`]. So the simulator drives what a node runs, through every fault there is.
 
 mod accept;
 mod act;
+mod blocks;
+#[cfg(feature = "bugs")]
+mod bugs;
 mod build;
-mod chain;
+mod evm;
 mod follow;
 mod idle;
-mod insight;
+pub mod journal;
 mod reach;
 mod seal_policy;
 mod settings;
+mod snapshot;
 mod start;
-mod view;
+mod watch;
 
-pub use accept::{Answer, Results};
+pub use accept::{Responder, Results};
 pub use act::Outgoing;
-pub use chain::{Built, EvmChain, EvmCodes, EvmLayer};
+pub use blocks::{Added, Blocks, NotSealed, OpenBlock, Package, Removed};
+#[cfg(feature = "bugs")]
+pub use bugs::Mistake;
+pub use evm::{Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmView, OpenView, ShownBlock};
+pub use journal::{Batch, Recovered};
 pub use settings::Settings;
-pub use start::{StartError, Started};
+pub use snapshot::Snapshot;
+pub use start::Started;
 
 use alloy_primitives::{Address, map::AddressSet};
 use build::Open;
-use bundler::Bundler;
-use insight::Watch;
 use jam::{
     SlotClock,
     follow::{Follower, Update},
 };
 use queue::{Queue, ServiceTracker, ServiceView};
 use reach::Reach;
-use rpc::Snapshot;
-use store::Batch;
+use snapshot::View;
 use txpool::Pool;
 use types::{Duration, Event, Time, Transaction};
-use view::View;
+use watch::Watch;
 
 /// Time that lies back by more than this was corrected; less is the order in which threads are heard.
 const CORRECTION_MIN: Duration = Duration::from_millis(500);
 
 /// What readers hear of.
-#[derive(Debug, Default)]
-pub struct News {
+#[derive(Debug)]
+pub struct News<B: Blocks> {
     /// When.
     pub at: Time,
     /// Transactions that were accepted, when, and whether they could be executed then.
@@ -68,23 +74,35 @@ pub struct News {
     /// What happened, in order.
     pub events: Vec<Event>,
     /// What reads show from now on, if that changed.
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<Snapshot<B>>,
 }
 
 /// What follows from what the driver was told.
-#[derive(Debug, Default)]
-pub struct Output {
+#[derive(Debug)]
+pub struct Output<B: Blocks> {
     /// What must become durable first.
-    pub batch: Batch,
+    pub batch: Batch<B::Sealed>,
     /// What readers hear of then,
-    pub news: News,
+    pub news: News<B>,
     /// whom to answer then,
-    pub answers: Vec<(Answer, Results)>,
+    pub answers: Vec<(Responder, Results)>,
     /// and what to send then, if the window is still open.
-    pub sends: Vec<Outgoing>,
+    pub sends: Vec<Outgoing<B::Package>>,
 }
 
-impl Output {
+impl<B: Blocks> Default for News<B> {
+    fn default() -> Self {
+        Self { at: Time::ZERO, accepted: vec![], nonces: vec![], events: vec![], snapshot: None }
+    }
+}
+
+impl<B: Blocks> Default for Output<B> {
+    fn default() -> Self {
+        Self { batch: Batch::default(), news: News::default(), answers: vec![], sends: vec![] }
+    }
+}
+
+impl<B: Blocks> Output<B> {
     /// Whether nothing follows.
     pub fn is_empty(&self) -> bool {
         let News { accepted, nonces, events, snapshot, .. } = &self.news;
@@ -125,16 +143,17 @@ pub enum Broken {
     },
 }
 
-/// See the [module](self).
+/// See the [crate](self).
 #[derive(Debug)]
-pub struct Driver {
+pub struct Driver<B: Blocks> {
     settings: Settings,
-    bundler: Bundler,
     clock: SlotClock,
+    /// The service that the packages are for.
+    service_id: u32,
     pool: Pool,
     queue: Queue,
-    chain: EvmChain,
-    open: Option<Open>,
+    blocks: B,
+    open: Option<Open<B::Open>>,
     follower: Follower,
     tracker: ServiceTracker,
     service: ServiceView,
@@ -148,30 +167,32 @@ pub struct Driver {
     accepted: u64,
     /// Whether time is certain enough to let transactions expire.
     is_time_confirmed: bool,
+    /// Whether it was not, since transactions last expired.
+    was_in_doubt: bool,
     /// Empty blocks since the last transaction.
     empty_blocks: u32,
     last_seal: Time,
     is_paused: bool,
     /// Senders whose next nonce may have changed.
     senders: AddressSet,
-    view: View,
+    view: View<B>,
     watch: Watch,
     reach: Reach,
-    output: Output,
+    output: Output<B>,
     now: Time,
+    #[cfg(feature = "bugs")]
+    mistake: Option<Mistake>,
 }
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Does what is due. Everything that was told before takes effect here.
-    pub fn step(&mut self, now: Time) -> Result<Output, Broken> {
+    pub fn step(&mut self, now: Time) -> Result<Output<B>, Broken> {
         self.set_time(now);
         self.note_missed_window();
         self.handle_chain()?;
         self.update_reach();
         self.queue.handle_timeout(self.now);
-        if self.is_time_confirmed {
-            self.pool.cleanup(self.now);
-        }
+        self.expire();
         self.gather_pool();
         self.build()?;
         self.act()?;
@@ -186,7 +207,12 @@ impl Driver {
 
     /// Takes the time. It stands still for a moment that seems to lie back, since commands may come late; a time that
     /// lies back further is a correction of the clock, and everything that was timed by the wrong one is timed anew.
-    pub(super) fn set_time(&mut self, now: Time) {
+    pub(crate) fn set_time(&mut self, now: Time) {
+        #[cfg(feature = "bugs")]
+        if self.has(Mistake::FrozenClock) {
+            self.now = self.now.max(now);
+            return;
+        }
         if now + CORRECTION_MIN >= self.now {
             self.now = self.now.max(now);
             return;
@@ -205,13 +231,52 @@ impl Driver {
     pub fn poll_timeout(&mut self) -> Option<Time> {
         // Who never submits has no window to wait for.
         let queue = self.queue.poll_timeout(self.now).filter(|_| !self.settings.dry_run);
-        let expiry = self.pool.poll_timeout().filter(|_| self.is_time_confirmed);
+        let is_time_confirmed = self.is_time_confirmed;
+        #[cfg(feature = "bugs")]
+        let is_time_confirmed = is_time_confirmed || self.has(Mistake::HotLoop);
+        let expiry = self.pool.poll_timeout().filter(|_| is_time_confirmed);
         [queue, expiry, self.seal_due(), self.show_due()].into_iter().flatten().min()
     }
 
     /// Says whether the clock is believed. A clock that may be hours ahead must not expire what was accepted.
     pub const fn set_time_confirmed(&mut self, is_confirmed: bool) {
+        self.was_in_doubt |= !self.is_time_confirmed;
         self.is_time_confirmed = is_confirmed;
+    }
+
+    /// Drops what has waited too long. What seems to have waited too long when a doubtful time is confirmed was dated by a
+    /// wrong clock, or before a restart: its time to live begins anew.
+    fn expire(&mut self) {
+        #[cfg(feature = "bugs")]
+        let in_doubt = self.has(Mistake::ExpiresInDoubt);
+        #[cfg(not(feature = "bugs"))]
+        let in_doubt = false;
+        if !self.is_time_confirmed && !in_doubt {
+            return;
+        }
+        if core::mem::take(&mut self.was_in_doubt) && !in_doubt {
+            for renewed in self.pool.renew_expired(self.now) {
+                self.output.batch.returned(renewed);
+            }
+        }
+        self.pool.cleanup(self.now);
+    }
+
+    /// Puts a known mistake back.
+    #[cfg(feature = "bugs")]
+    pub fn with_mistakes(
+        mut self,
+        own: Option<Mistake>,
+        service: Option<service::accumulate::Mistake>,
+    ) -> Self {
+        self.mistake = own;
+        self.tracker = self.tracker.with_mistake(service);
+        self
+    }
+
+    #[cfg(feature = "bugs")]
+    fn has(&self, mistake: Mistake) -> bool {
+        self.mistake == Some(mistake)
     }
 
     /// The pool, to look at.
@@ -225,8 +290,8 @@ impl Driver {
     }
 
     /// The blocks and states, to look at.
-    pub const fn chain(&self) -> &EvmChain {
-        &self.chain
+    pub const fn blocks(&self) -> &B {
+        &self.blocks
     }
 
     /// The JAM chain, to look at.
@@ -247,11 +312,6 @@ impl Driver {
     /// What the driver was set up with.
     pub const fn settings(&self) -> &Settings {
         &self.settings
-    }
-
-    /// What makes the blocks and packages.
-    pub const fn bundler(&self) -> &Bundler {
-        &self.bundler
     }
 
     /// The slots of the JAM chain.

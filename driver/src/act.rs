@@ -1,8 +1,7 @@
 //! What the queue wants done: submissions and releases; and what becomes durable of it.
 
-use super::{Broken, Driver};
+use crate::{Blocks, Broken, Driver, Package, Removed};
 use alloy_primitives::{Address, B256};
-use bundler::{Packaged, Refined};
 use jam::{Ed25519Key, PackageHash};
 use queue::{Action, Blame, Released, Sent, Submission};
 use std::collections::BTreeSet;
@@ -11,9 +10,9 @@ use types::{BlockId, Event, Release, Time};
 
 /// A package that leaves the node.
 #[derive(Clone, Debug)]
-pub struct Outgoing {
+pub struct Outgoing<P> {
     /// What travels.
-    pub packaged: Packaged,
+    pub packaged: P,
     /// The version.
     pub version: u32,
     /// The core that it is for.
@@ -24,19 +23,19 @@ pub struct Outgoing {
     pub closes_at: Time,
 }
 
-impl Outgoing {
+impl<P: Package> Outgoing<P> {
     /// The block.
-    pub const fn block(&self) -> BlockId {
-        self.packaged.block
+    pub fn block(&self) -> BlockId {
+        self.packaged.block()
     }
 
     /// What the chain will know it by.
-    pub const fn package(&self) -> PackageHash {
-        self.packaged.hash
+    pub fn package(&self) -> PackageHash {
+        self.packaged.hash()
     }
 }
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Takes how a submission ended.
     pub fn sent(&mut self, block: u64, package: PackageHash, sent: Sent, now: Time) {
         self.set_time(now);
@@ -49,11 +48,11 @@ impl Driver {
             return 0;
         }
         self.view.blocks_changed();
-        self.chain.newest_id().number.saturating_sub(number) + 1
+        self.blocks.newest_id().number.saturating_sub(number) + 1
     }
 
     /// Does what the queue wants, until it wants nothing.
-    pub(super) fn act(&mut self) -> Result<(), Broken> {
+    pub(crate) fn act(&mut self) -> Result<(), Broken> {
         while let Some(action) = self.queue.poll_action(self.now) {
             match action {
                 Action::Release(blocks) => self.release(&blocks)?,
@@ -71,9 +70,9 @@ impl Driver {
 
     /// Builds a version and hands it out; whether the queue agreed.
     fn submit_version(&mut self, submission: &Submission) -> Result<bool, Broken> {
-        let refined = self.refined(submission.block)?;
-        let packaged = self.bundler.package(&refined, submission.context.clone());
-        let committed = self.queue.commit_submission(submission, packaged.hash, self.now);
+        let context = submission.context.clone();
+        let packaged = self.blocks.package(submission.block, context, submission.version)?;
+        let committed = self.queue.commit_submission(submission, packaged.hash(), self.now);
         match committed {
             Ok(()) => {}
             Err(queue::SubmitError::Window | queue::SubmitError::Moved) => return Ok(false),
@@ -105,30 +104,13 @@ impl Driver {
         let slot = self.clock.slot_at(self.now);
         let mut guarantors = Vec::new();
         for slot in [slot, slot.saturating_add(1)] {
-            for key in network::guarantors(&view, core, slot) {
+            for key in view.guarantors(core, slot) {
                 if !guarantors.contains(&key) {
                     guarantors.push(key);
                 }
             }
         }
         guarantors
-    }
-
-    /// What all packages of a block have in common: kept, or made again from the draft.
-    fn refined(&mut self, block: BlockId) -> Result<Refined, Broken> {
-        let number = block.number;
-        let broken = |why: String| Broken::Rebuild { number, why };
-        let built = self.chain.get(number).filter(|built| built.draft.id() == block);
-        let built = built.ok_or_else(|| broken("it is not here".to_owned()))?;
-        if let Some(refined) = &built.refined {
-            return Ok(refined.clone());
-        }
-        let parent = self.chain.parent_of(built)?;
-        let sealed = self.bundler.replay(&built.draft, &parent, self.chain.codes().clone());
-        let sealed = sealed.map_err(|why| broken(why.to_string()))?;
-        let refined = self.bundler.refine(&sealed).map_err(|why| broken(why.to_string()))?;
-        self.chain.keep_refined(number, refined.clone());
-        Ok(refined)
     }
 
     /// Puts the transactions of dead blocks back into the pool, in the same durable step as the queue's record.
@@ -138,21 +120,21 @@ impl Driver {
         self.gather_queue()?;
         let mut returned = Vec::new();
         let mut changed = BTreeSet::<Address>::new();
-        for (built, released) in self.chain.release(first.block.number).into_iter().zip(blocks) {
+        for (removed, released) in self.blocks.release(first.block.number).into_iter().zip(blocks) {
+            let Removed { transactions, changed: accounts } = removed;
             let verdict = match released.blame {
                 Blame::None => Verdict::Innocent,
                 Blame::Suspect => Verdict::Suspect,
                 Blame::Alone => Verdict::Alone,
             };
-            match &built.accounts {
+            match &accounts {
                 Some(accounts) => changed.extend(accounts.iter().copied()),
                 // From before a restart: whoever has something in the pool is looked at.
                 None => changed.extend(self.pool.content().iter().map(|content| content.sender)),
             }
-            let transactions = built.draft.block.transactions();
             changed.extend(transactions.iter().map(|tx| tx.sender()));
             transactions.iter().for_each(|tx| self.note_release(tx.hash(), released));
-            returned.extend(transactions.iter().map(|tx| Returned { tx: tx.clone(), verdict }));
+            returned.extend(transactions.into_iter().map(|tx| Returned { tx, verdict }));
         }
         let hashes = returned.iter().map(|returned| returned.tx.hash()).collect::<Vec<_>>();
         self.put_back_with(returned, &hashes, &changed)
@@ -169,13 +151,13 @@ impl Driver {
     }
 
     /// Gathers what the queue decided: its records, and what follows from its events.
-    pub(super) fn gather_queue(&mut self) -> Result<(), Broken> {
+    pub(crate) fn gather_queue(&mut self) -> Result<(), Broken> {
         for record in self.queue.take_records() {
             self.output.batch.queue(record);
         }
         for event in self.queue.drain_events().collect::<Vec<_>>() {
             match &event {
-                Event::Guaranteed { block, .. } => self.chain.forget_refined(block.number),
+                Event::Guaranteed { block, .. } => self.blocks.rest(block.number),
                 Event::Finalized { block } => self.finalize(*block)?,
                 _ => {}
             }
@@ -186,11 +168,9 @@ impl Driver {
     }
 
     fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
-        // Readers keep seeing it; it may have become final before it was ever shown, after a restart.
-        self.follow_blocks();
-        let missing = || Broken::State(format!("block {block} became final and is not here"));
-        let built = self.chain.finalize(block, self.settings.states_kept).ok_or_else(missing)?;
-        self.senders.extend(built.draft.block.transactions().iter().map(|tx| tx.sender()));
+        let transactions = self.blocks.transactions(block.number).unwrap_or_default();
+        self.senders.extend(transactions.iter().map(|tx| tx.sender()));
+        self.blocks.finalize(block)?;
         self.view.blocks_changed();
         self.pool.mark_final(block);
         self.gather_pool();

@@ -1,4 +1,7 @@
-//! What one step of the driver makes durable.
+//! What the driver makes durable, and what a restart brings back.
+//!
+//! The driver fills a [`Batch`] in each step. A journal makes batches durable, whole and in order, and after a restart it
+//! gives back what they came to ([`Recovered`]).
 
 use alloy_consensus::ReceiptEnvelope;
 use alloy_primitives::B256;
@@ -12,7 +15,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 use txpool::Lookup;
-use types::{Reason, Release, Time, Transaction};
+use types::{BlockId, Reason, Release, Time, Transaction};
 
 /// A sealed block that is not final: what the builder decided, and what executing it gave.
 #[derive(Clone, Debug)]
@@ -51,34 +54,105 @@ pub struct Checkpoint {
 ///
 /// Any number of accepted transactions go into one batch; that is a group commit.
 #[derive(Debug)]
-pub struct Batch {
-    /// Tells whether a step that is tried again is the same.
-    pub(crate) id: u64,
-    pub(crate) entries: Vec<Entry>,
+pub struct Batch<S = Unfinished> {
+    id: u64,
+    entries: Vec<Entry<S>>,
 }
 
+/// One thing that becomes durable. `S` is a sealed block as the journal keeps it.
 #[derive(Debug)]
-pub(crate) enum Entry {
-    Accepted { tx: Transaction, at: Time },
-    Released { hash: B256, accepted_at: Option<Time>, attempts: u32, release: Release },
+pub enum Entry<S = Unfinished> {
+    /// The pool accepted a transaction.
+    Accepted {
+        /// The transaction.
+        tx: Transaction,
+        /// When.
+        at: Time,
+    },
+    /// A block was given up with a transaction in it.
+    Released {
+        /// The transaction.
+        hash: B256,
+        /// When the pool accepted it.
+        accepted_at: Option<Time>,
+        /// Blocks that it may be the reason for, with this one if so.
+        attempts: u32,
+        /// What happened.
+        release: Release,
+    },
+    /// A transaction came back from a released block; this is how the pool has it now.
     Returned(Box<Lookup>),
-    Ended { hash: B256, reason: Reason, at: Time },
-    Sealed { build: u64, block: Box<Unfinished> },
+    /// A transaction ended.
+    Ended {
+        /// The transaction.
+        hash: B256,
+        /// Why.
+        reason: Reason,
+        /// When.
+        at: Time,
+    },
+    /// A block was sealed on the newest one.
+    Sealed {
+        /// The counter that it was opened with.
+        build: u64,
+        /// The block.
+        block: Box<S>,
+    },
+    /// The queue decided something.
     Queue(Record),
-    Checkpoint { start: Vec<u8>, service: ServiceState },
+    /// Following can begin here from now on.
+    Checkpoint {
+        /// The follower's start, encoded.
+        start: Vec<u8>,
+        /// The service's state there.
+        service: ServiceState,
+    },
 }
 
-impl Default for Batch {
+/// What a driver needs to go on after a restart.
+#[derive(Debug)]
+pub struct Recovered<S = Unfinished> {
+    /// The last final block: the base of the queue.
+    pub finalized: BlockId,
+    /// The counter that the last sealed block was opened with.
+    pub build: u64,
+    /// Every accepted transaction that is neither final nor ended, in the order of arrival: pending, or in an
+    /// unfinished block. For [`txpool::Pool::restore`].
+    pub transactions: Vec<Lookup>,
+    /// The unfinished blocks in order.
+    pub blocks: Vec<S>,
+    /// The queue's records that still say something, in order. For [`queue::Queue::restore`], on `finalized`.
+    pub records: Vec<Record>,
+    /// Where following begins, if there is a checkpoint.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+impl<S> Default for Batch<S> {
     fn default() -> Self {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Self { id: IDS.fetch_add(1, Ordering::Relaxed), entries: vec![] }
     }
 }
 
-impl Batch {
+impl<S> Batch<S> {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Another one for each batch of this process, so that a journal knows whether a step that is tried again is the same.
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// What was added, in order.
+    pub fn entries(&self) -> &[Entry<S>] {
+        &self.entries
+    }
+
+    /// What was added, in order.
+    pub fn into_entries(self) -> Vec<Entry<S>> {
+        self.entries
     }
 
     /// Whether nothing was added.
@@ -97,8 +171,8 @@ impl Batch {
     }
 
     /// All that was accepted, if there is nothing else.
-    pub(crate) fn accepts(&self) -> Option<impl Iterator<Item = (&Transaction, Time)> + Clone> {
-        let is_accepted = |entry: &Entry| matches!(entry, Entry::Accepted { .. });
+    pub fn accepts(&self) -> Option<impl Iterator<Item = (&Transaction, Time)> + Clone> {
+        let is_accepted = |entry: &Entry<S>| matches!(entry, Entry::Accepted { .. });
         self.entries.iter().all(is_accepted).then(|| {
             self.entries.iter().filter_map(|entry| match entry {
                 Entry::Accepted { tx, at } => Some((tx, *at)),
@@ -129,7 +203,7 @@ impl Batch {
     }
 
     /// A block was sealed on the newest one. `build` is the counter that it was opened with.
-    pub fn sealed(&mut self, build: u64, block: impl Into<Unfinished>) {
+    pub fn sealed(&mut self, build: u64, block: impl Into<S>) {
         self.entries.push(Entry::Sealed { build, block: Box::new(block.into()) });
     }
 

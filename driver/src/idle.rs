@@ -7,29 +7,29 @@
 //!
 //! Nothing that a client reads makes a block.
 
-use super::Driver;
+use crate::{Blocks, Driver};
 
 /// Empty blocks that follow the last transaction at most only to lower the base fee. Each takes an eighth off: 64 bring it
 /// down to a five-thousandth.
 const FEE_BLOCKS_MAX: u32 = 64;
 
-impl Driver {
+impl<B: Blocks> Driver<B> {
     /// Whether an empty block has a purpose.
-    pub(super) fn wants_empty_block(&self) -> bool {
+    pub(crate) fn wants_empty_block(&self) -> bool {
         if self.empty_blocks < self.settings.empty_blocks {
             return true;
         }
-        let floor = self.bundler.config.base_fee_floor_wei;
-        self.pool_head().base_fee_wei > floor
+        let floor = self.blocks.base_fee_floor_wei();
+        self.blocks.head().base_fee_wei > floor
             && (self.empty_blocks < FEE_BLOCKS_MAX || self.pool.waits_for_base_fee(floor))
     }
 
     /// Counts the empty blocks at the end of the chain, after a restart. A chain that has been idle for longer than it is
     /// remembered has nothing to make up for.
-    pub(super) fn count_empty_blocks(&mut self) {
-        let blocks = self.recent_blocks().rev();
-        let empty = blocks.take_while(|transactions| *transactions == 0).count();
-        let is_idle = empty == self.recent_blocks().count();
+    pub(crate) fn count_empty_blocks(&mut self) {
+        let blocks = self.blocks.transaction_counts();
+        let empty = blocks.iter().take_while(|transactions| **transactions == 0).count();
+        let is_idle = empty == blocks.len();
         self.empty_blocks = if is_idle { u32::MAX } else { u32::try_from(empty).unwrap_or(u32::MAX) };
     }
 }

@@ -1,25 +1,15 @@
-//! What those who watch the node want to know, gathered while it happens: how large blocks came out, what the cores were
-//! used for, and windows that were missed.
+//! What operators want to know, gathered while it happens: what the cores were used for, and windows that were missed.
 
-use super::Driver;
-use bundler::{Refined, Sealed};
-use rpc::{CoreUse, Insight, Sizes, SlotCores};
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
-use store::Base;
-use types::{BlockId, Event, Time};
+use crate::{Blocks, Driver};
+use std::{collections::VecDeque, sync::Arc};
+use types::{BlockId, CoreUse, Event, SlotCores, Time};
 
-/// So many blocks are remembered with their sizes.
-const SIZES_KEPT: usize = 128;
 /// So many slots are remembered with their cores.
 const SLOTS_KEPT: usize = 64;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Watch {
-    sizes: Arc<BTreeMap<u64, Sizes>>,
+pub(crate) struct Watch {
     slots: VecDeque<SlotCores>,
     /// The bundle that the next window is for, and when that closes.
     departure: Option<(BlockId, Time)>,
@@ -27,35 +17,15 @@ pub(super) struct Watch {
 
 impl Watch {
     /// The clock was corrected: the window that was waited for never was.
-    pub(super) const fn set_back(&mut self) {
+    pub(crate) const fn set_back(&mut self) {
         self.departure = None;
     }
 }
 
-impl Driver {
-    /// Notes how large a block came out.
-    pub(super) fn note_sizes(&mut self, sealed: &Sealed<Base>, refined: &Refined) {
-        let [witness, codes, transactions] = &sealed.extrinsics;
-        let block = sealed.block();
-        let sizes = Sizes {
-            witness_bytes: witness.len(),
-            codes_bytes: codes.len(),
-            transactions_bytes: transactions.len(),
-            bundle_bytes: refined.bundle_bytes(),
-            export_segments: sealed.export_segments,
-            gas: block.header().gas_used,
-            transactions: block.transactions().len(),
-        };
-        let all = Arc::make_mut(&mut self.watch.sizes);
-        all.insert(block.id().number, sizes);
-        while all.len() > SIZES_KEPT {
-            all.pop_first();
-        }
-    }
-
+impl<B: Blocks> Driver<B> {
     /// Notes what the cores are used for after the best block. After a fork the slots of the branch that was left are
     /// forgotten.
-    pub(super) fn note_cores(&mut self) {
+    pub(crate) fn note_cores(&mut self) {
         let view = self.follower.view();
         let slot = view.head().slot;
         let used = |core: u16| match view.core(core).map(|report| report.package) {
@@ -72,7 +42,7 @@ impl Driver {
                 }
             }
         };
-        let cores = (0..self.bundler.params.cores).map(used).collect();
+        let cores = (0..self.follower.params().cores).map(used).collect();
         let slots = &mut self.watch.slots;
         while slots.back().is_some_and(|last| last.slot >= slot) {
             slots.pop_back();
@@ -84,7 +54,7 @@ impl Driver {
     }
 
     /// Tells of a window in which a bundle should have been sent and which went by while nobody looked.
-    pub(super) fn note_missed_window(&mut self) {
+    pub(crate) fn note_missed_window(&mut self) {
         if let Some((block, closes)) = self.watch.departure.take()
             && closes <= self.now
         {
@@ -93,17 +63,13 @@ impl Driver {
     }
 
     /// Remembers what the next window is for.
-    pub(super) fn note_departure(&mut self) {
+    pub(crate) fn note_departure(&mut self) {
         let may_send = !self.settings.dry_run;
         self.watch.departure = self.queue.next_departure(self.now).filter(|_| may_send);
     }
 
-    pub(super) fn insight(&self) -> Insight {
-        Insight {
-            accepted: self.accepted,
-            outlook: Some(Arc::new(self.queue.outlook(self.now))),
-            sizes: Arc::clone(&self.watch.sizes),
-            slots: self.watch.slots.iter().cloned().collect(),
-        }
+    /// The cores in the last slots on the best branch, oldest first.
+    pub(crate) fn slot_cores(&self) -> Arc<[SlotCores]> {
+        self.watch.slots.iter().cloned().collect()
     }
 }

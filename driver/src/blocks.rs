@@ -1,0 +1,160 @@
+//! What the driver needs of whatever builds blocks and knows the state after them.
+//!
+//! The driver decides when a block is opened, filled, sealed, sent, released and final; a [`Blocks`] makes it so. A node
+//! has [`EvmBlocks`](crate::EvmBlocks), which executes; the simulator also has blocks that only hash, since its subject
+//! is what the driver decides.
+
+use crate::Broken;
+use alloy_primitives::Address;
+use bundler::Refused;
+use core::fmt::Debug;
+use jam::{PackageHash, RefineContext};
+use std::sync::Arc;
+use txpool::{Account, Head};
+use types::{BlockId, Transaction};
+
+/// The block that is being built.
+pub trait OpenBlock {
+    /// Executes a transaction into it.
+    fn push(&mut self, tx: &Transaction) -> Result<(), Refused>;
+
+    /// What was executed into it, in order.
+    fn transactions(&self) -> &[Transaction];
+
+    /// Accounts of which the last transaction may have used nonces without being theirs, each with the nonce that its next
+    /// transaction must have.
+    fn consumed(&self) -> &[(Address, u64)];
+}
+
+/// A version of a block, as it leaves the node.
+pub trait Package: Clone + Debug {
+    /// The block in it.
+    fn block(&self) -> BlockId;
+
+    /// What the chain will know it by.
+    fn hash(&self) -> PackageHash;
+}
+
+/// A block that was sealed and added to the chain.
+#[derive(Clone, Debug)]
+pub struct Added<S> {
+    /// The block.
+    pub block: BlockId,
+    /// Whose account changed.
+    pub changed: Arc<[Address]>,
+    /// What the journal keeps.
+    pub sealed: S,
+}
+
+/// Why a block was not sealed.
+#[derive(Clone, Debug)]
+pub enum NotSealed {
+    /// Validators would refuse it. It goes nowhere.
+    Refused {
+        /// What it would have been.
+        block: BlockId,
+        /// What was in it.
+        transactions: Vec<Transaction>,
+        /// Why.
+        why: String,
+    },
+    /// The driver cannot go on.
+    Broken(Broken),
+}
+
+impl From<Broken> for NotSealed {
+    fn from(why: Broken) -> Self {
+        Self::Broken(why)
+    }
+}
+
+/// An unfinished block that was taken away.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// What was in it.
+    pub transactions: Vec<Transaction>,
+    /// Whose account it had changed; not known of blocks from before a restart.
+    pub changed: Option<Arc<[Address]>>,
+}
+
+/// The chain of blocks: the last final one, the unfinished ones on it, and the states after them.
+pub trait Blocks: Debug {
+    /// The block that is being built.
+    type Open: OpenBlock;
+    /// A sealed block as the journal keeps it.
+    type Sealed: Debug;
+    /// A version that leaves.
+    type Package: Package;
+    /// The values after the blocks that were folded.
+    type Base;
+    /// The blocks as readers see them.
+    type View: Debug;
+    /// The open block as readers see it.
+    type Pending: Debug;
+
+    /// The last final block.
+    fn final_id(&self) -> BlockId;
+
+    /// The newest block.
+    fn newest_id(&self) -> BlockId;
+
+    /// Unfinished blocks.
+    fn unfinished_len(&self) -> usize;
+
+    /// The block with this number, if it is in memory.
+    fn id_of(&self, number: u64) -> Option<BlockId>;
+
+    /// The transactions of an unfinished block.
+    fn transactions(&self, number: u64) -> Option<&[Transaction]>;
+
+    /// How many transactions each block in memory has, newest first.
+    fn transaction_counts(&self) -> Vec<usize>;
+
+    /// An account after the newest block, as the pool wants it.
+    fn account(&self, address: Address) -> Result<Account, Broken>;
+
+    /// The next block, as far as the pool has to know.
+    fn head(&self) -> Head;
+
+    /// The base fee never falls below this.
+    fn base_fee_floor_wei(&self) -> u64;
+
+    /// Transactions in a block at most.
+    fn transactions_max(&self) -> usize;
+
+    /// Opens a block on the newest one. `build` is another one for each block that is ever opened, so that no two sealed
+    /// blocks share a hash.
+    fn open(&self, now_secs: u64, build: u64) -> Result<Self::Open, Broken>;
+
+    /// Seals the block, checks it as validators will, and adds it to the chain.
+    fn seal(&mut self, open: Self::Open) -> Result<Added<Self::Sealed>, NotSealed>;
+
+    /// Makes a version of an unfinished block.
+    fn package(
+        &mut self,
+        block: BlockId,
+        context: RefineContext,
+        version: u32,
+    ) -> Result<Self::Package, Broken>;
+
+    /// Takes an unfinished block from before a restart. They come in order.
+    fn restore(&mut self, block: Self::Sealed);
+
+    /// A block is guaranteed: it is not going to be sent soon, and what only sending needs can be forgotten.
+    fn rest(&mut self, number: u64);
+
+    /// Takes a block and all that stand on it away, lowest first.
+    fn release(&mut self, from: u64) -> Vec<Removed>;
+
+    /// The lowest unfinished block is final.
+    fn finalize(&mut self, block: BlockId) -> Result<(), Broken>;
+
+    /// The durable values hold what blocks up to `height` wrote; states above read through to them.
+    fn rebase(&mut self, height: u64, base: &Self::Base);
+
+    /// What readers see of the blocks.
+    fn view(&self) -> Self::View;
+
+    /// What readers see of the open block.
+    fn pending(&self, open: &Self::Open) -> Result<Self::Pending, Broken>;
+}

@@ -1,0 +1,449 @@
+//! [`Blocks`] that execute: the bundler, the last final blocks, the unfinished blocks on them, and the states that can be
+//! asked about.
+
+mod account;
+mod view;
+
+pub use view::{EvmView, OpenView, ShownBlock};
+
+use crate::{Added, Blocks, Broken, NotSealed, OpenBlock, Package, Removed, journal::Unfinished};
+use alloy_consensus::{Header, ReceiptEnvelope};
+use alloy_primitives::{Address, B256, Bytes};
+use bundler::{Bundler, Draft, Opening, Packaged, Parent, Refined, Refused, Sealed};
+use core::fmt::Debug;
+use jam::{Ed25519Secret, PackageHash, RefineContext};
+use state::{CodeSet, Codes, Layer, Values};
+use std::{collections::BTreeMap, sync::Arc};
+use txpool::{Account, Head};
+use types::{BlockId, ReceiptedBlock, Sizes, Transaction};
+
+/// So many blocks are remembered with their sizes.
+const SIZES_KEPT: usize = 128;
+
+/// What makes a node's blocks.
+#[derive(Clone, Debug)]
+pub struct EvmBuilder {
+    /// Opens, refines and packages.
+    pub bundler: Bundler,
+    /// Signs blocks. The service knows its public half.
+    pub secret: Ed25519Secret,
+    /// Who gets the fees.
+    pub beneficiary: Address,
+    /// How many states below the final one can be asked about.
+    pub states_kept: u64,
+}
+
+impl EvmBuilder {
+    /// The defaults, for this key.
+    pub const fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
+        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 128 }
+    }
+}
+
+/// Final blocks, and all states, from before a restart.
+#[derive(Clone, Debug)]
+pub struct EvmHistory<V> {
+    /// The last final block.
+    pub final_header: Header,
+    /// Final blocks, of which those with a state are shown to readers.
+    pub finals: Vec<ReceiptedBlock>,
+    /// The states after the last final blocks and after each unfinished one.
+    pub states: Vec<Layer<V>>,
+}
+
+/// A sealed block that is not final.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// What the journal keeps of it.
+    pub draft: Draft,
+    /// One per transaction.
+    pub receipts: Arc<[ReceiptEnvelope]>,
+    /// Whose account changed; not known after a restart.
+    pub accounts: Option<Arc<[Address]>>,
+    /// The codes that accounts have since it.
+    pub created: CodeSet,
+    /// What all its packages have in common; made again when it is needed and not here.
+    refined: Option<Refined>,
+}
+
+impl Built {
+    /// The block with its receipts.
+    pub fn receipted(&self) -> ReceiptedBlock {
+        ReceiptedBlock { block: self.draft.block.clone(), receipts: Arc::clone(&self.receipts) }
+    }
+}
+
+/// Codes: those of unfinished blocks in memory, all others in `all`.
+#[derive(Clone, Debug)]
+pub struct EvmCodes<C> {
+    recent: Arc<CodeSet>,
+    all: C,
+}
+
+impl<C: Codes> Codes for EvmCodes<C> {
+    type Error = C::Error;
+
+    fn code(&self, hash: &B256) -> Result<Option<Bytes>, Self::Error> {
+        let Ok(recent) = self.recent.code(hash);
+        recent.map_or_else(|| self.all.code(hash), |code| Ok(Some(code)))
+    }
+}
+
+/// See the [module](self). `V` has the values after the folded blocks, `C` all durable codes.
+#[derive(Debug)]
+pub struct EvmBlocks<V, C> {
+    builder: EvmBuilder,
+    /// The last final block.
+    final_header: Header,
+    final_id: BlockId,
+    /// Final blocks whose state is still here.
+    finals: BTreeMap<u64, ReceiptedBlock>,
+    unfinished: BTreeMap<u64, Built>,
+    /// The state after each block, from some below the final one to the newest.
+    states: BTreeMap<u64, Layer<V>>,
+    codes: EvmCodes<C>,
+    sizes: Arc<BTreeMap<u64, Sizes>>,
+    /// Counts how often the states got another base.
+    rebased: u64,
+    /// A known mistake to make.
+    #[cfg(feature = "bugs")]
+    mistake: Option<bundler::Mistake>,
+}
+
+impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
+    /// A chain that ends with a final block. Unfinished blocks are [restored](Blocks::restore); the history has their states
+    /// already.
+    pub fn new(builder: EvmBuilder, history: EvmHistory<V>, codes: C) -> Self {
+        let EvmHistory { final_header, finals, states } = history;
+        let final_id = BlockId::new(final_header.number, final_header.hash_slow());
+        let states = states.into_iter().map(|layer| (layer.height(), layer)).collect::<BTreeMap<_, _>>();
+        let finals = finals.into_iter().map(|block| (block.block.id().number, block));
+        let finals = finals.filter(|(number, _)| states.contains_key(number)).collect();
+        Self {
+            builder,
+            final_header,
+            final_id,
+            finals,
+            unfinished: BTreeMap::new(),
+            states,
+            codes: EvmCodes { recent: Arc::default(), all: codes },
+            sizes: Arc::default(),
+            rebased: 0,
+            #[cfg(feature = "bugs")]
+            mistake: None,
+        }
+    }
+
+    /// Puts a known mistake back.
+    #[cfg(feature = "bugs")]
+    pub const fn with_mistake(mut self, mistake: Option<bundler::Mistake>) -> Self {
+        self.mistake = mistake;
+        self
+    }
+
+    /// What makes the blocks.
+    pub const fn builder(&self) -> &EvmBuilder {
+        &self.builder
+    }
+
+    /// The newest block's header.
+    pub fn newest_header(&self) -> &Header {
+        let newest = self.unfinished.last_key_value();
+        newest.map_or(&self.final_header, |(_, built)| built.draft.block.header())
+    }
+
+    /// Unfinished blocks in order.
+    pub fn unfinished(&self) -> impl DoubleEndedIterator<Item = &Built> + ExactSizeIterator {
+        self.unfinished.values()
+    }
+
+    /// An unfinished block.
+    pub fn get(&self, number: u64) -> Option<&Built> {
+        self.unfinished.get(&number)
+    }
+
+    /// The states that can be asked about, by block number.
+    pub const fn states(&self) -> &BTreeMap<u64, Layer<V>> {
+        &self.states
+    }
+
+    /// All codes.
+    pub const fn codes(&self) -> &EvmCodes<C> {
+        &self.codes
+    }
+
+    fn state(&self, number: u64) -> Result<&Layer<V>, Broken> {
+        let missing = || Broken::State(format!("the state after block {number} is missing"));
+        self.states.get(&number).ok_or_else(missing)
+    }
+
+    fn newest_state(&self) -> Result<&Layer<V>, Broken> {
+        self.state(self.newest_id().number)
+    }
+
+    fn newest_parent(&self) -> Result<Parent<V>, Broken> {
+        let layer = self.newest_state()?.clone();
+        Ok(Parent { header: self.newest_header().clone(), hash: self.newest_id().hash, layer })
+    }
+
+    /// What an unfinished block stands on.
+    pub fn parent_of(&self, built: &Built) -> Result<Parent<V>, Broken> {
+        let header = built.draft.parent.clone();
+        let layer = self.state(header.number)?.clone();
+        Ok(Parent { hash: built.draft.block.header().parent_hash, header, layer })
+    }
+
+    fn unfinished_block(&self, block: BlockId) -> Result<&Built, Broken> {
+        let built = self.unfinished.get(&block.number).filter(|built| built.draft.id() == block);
+        built.ok_or_else(|| Broken::Rebuild { number: block.number, why: "it is not here".to_owned() })
+    }
+
+    /// What all packages of a block have in common: kept, or made again from the draft.
+    fn refined(&mut self, block: BlockId) -> Result<Refined, Broken> {
+        let number = block.number;
+        let broken = |why: String| Broken::Rebuild { number, why };
+        let built = self.unfinished_block(block)?;
+        if let Some(refined) = &built.refined {
+            return Ok(refined.clone());
+        }
+        let (parent, bundler) = (self.parent_of(built)?, &self.builder.bundler);
+        let sealed = bundler.replay(&built.draft, &parent, self.codes.clone());
+        let sealed = sealed.map_err(|why| broken(why.to_string()))?;
+        let refined = bundler.refine(&sealed).map_err(|why| broken(why.to_string()))?;
+        if let Some(built) = self.unfinished.get_mut(&number) {
+            built.refined = Some(refined.clone());
+        }
+        Ok(refined)
+    }
+
+    fn add(&mut self, sealed: Sealed<V>, refined: Refined) {
+        let number = sealed.block().id().number;
+        self.note_sizes(&sealed, &refined);
+        if !sealed.created.is_empty() {
+            Arc::make_mut(&mut self.codes.recent).extend(&sealed.created);
+        }
+        self.states.insert(number, sealed.layer);
+        let Sealed { draft, receipts, accounts, created, .. } = sealed;
+        let built = Built { draft, receipts, accounts: Some(accounts), created, refined: Some(refined) };
+        self.unfinished.insert(number, built);
+    }
+
+    /// Notes how large a block came out.
+    fn note_sizes(&mut self, sealed: &Sealed<V>, refined: &Refined) {
+        let [witness, codes, transactions] = &sealed.extrinsics;
+        let block = sealed.block();
+        let sizes = Sizes {
+            witness_bytes: witness.len(),
+            codes_bytes: codes.len(),
+            transactions_bytes: transactions.len(),
+            bundle_bytes: refined.bundle_bytes(),
+            export_segments: sealed.export_segments,
+            gas: block.header().gas_used,
+            transactions: block.transactions().len(),
+        };
+        let all = Arc::make_mut(&mut self.sizes);
+        all.insert(block.id().number, sizes);
+        while all.len() > SIZES_KEPT {
+            all.pop_first();
+        }
+    }
+
+    /// A version that is another block, as a builder with this mistake makes it.
+    #[cfg(feature = "bugs")]
+    fn package_as(
+        &self,
+        mistake: bundler::Mistake,
+        block: BlockId,
+        context: RefineContext,
+        version: u32,
+    ) -> Result<Packaged, Broken> {
+        let built = self.unfinished_block(block)?;
+        let parent = self.parent_of(built)?;
+        let opening = Opening {
+            now_secs: 0,
+            beneficiary: self.builder.beneficiary,
+            build: u64::from(version) << 32 | block.number,
+        };
+        let anew = (opening, &self.builder.secret);
+        let bundler = &self.builder.bundler;
+        let rebuilt = bundler.rebuild_as(mistake, &built.draft, &parent, self.codes.clone(), context, anew);
+        rebuilt.map_err(|why| Broken::Rebuild { number: block.number, why: why.to_string() })
+    }
+}
+
+impl<V: Values + Clone, C: Codes + Clone> OpenBlock for bundler::OpenBlock<V, C> {
+    fn push(&mut self, tx: &Transaction) -> Result<(), Refused> {
+        Self::push(self, tx).map(|_| ())
+    }
+
+    fn transactions(&self) -> &[Transaction] {
+        Self::transactions(self)
+    }
+
+    fn consumed(&self) -> &[(Address, u64)] {
+        Self::consumed(self)
+    }
+}
+
+impl Package for Packaged {
+    fn block(&self) -> BlockId {
+        self.block
+    }
+
+    fn hash(&self) -> PackageHash {
+        self.hash
+    }
+}
+
+impl<V, C> Blocks for EvmBlocks<V, C>
+where
+    V: Values + Clone + Debug,
+    C: Codes + Clone + Debug,
+{
+    type Open = bundler::OpenBlock<V, EvmCodes<C>>;
+    type Sealed = Unfinished;
+    type Package = Packaged;
+    type Base = V;
+    type View = EvmView<V, C>;
+    type Pending = OpenView<V, C>;
+
+    fn final_id(&self) -> BlockId {
+        self.final_id
+    }
+
+    fn newest_id(&self) -> BlockId {
+        self.unfinished.last_key_value().map_or(self.final_id, |(_, built)| built.draft.id())
+    }
+
+    fn unfinished_len(&self) -> usize {
+        self.unfinished.len()
+    }
+
+    fn id_of(&self, number: u64) -> Option<BlockId> {
+        let unfinished = self.unfinished.get(&number).map(|built| built.draft.id());
+        unfinished.or_else(|| Some(self.finals.get(&number)?.block.id()))
+    }
+
+    fn transactions(&self, number: u64) -> Option<&[Transaction]> {
+        Some(self.unfinished.get(&number)?.draft.block.transactions())
+    }
+
+    fn transaction_counts(&self) -> Vec<usize> {
+        let unfinished = self.unfinished.values().rev().map(|built| &built.draft.block);
+        let blocks = unfinished.chain(self.finals.values().rev().map(|block| &block.block));
+        blocks.map(|block| block.transactions().len()).collect()
+    }
+
+    fn account(&self, address: Address) -> Result<Account, Broken> {
+        account::read(self.newest_state()?, &self.codes, address)
+    }
+
+    fn head(&self) -> Head {
+        let Bundler { config, limits, .. } = &self.builder.bundler;
+        let base_fee_wei = service::header::next_base_fee(self.newest_header(), config.base_fee_floor_wei);
+        Head { base_fee_wei, gas_limit: config.gas_limit.min(limits.gas_max) }
+    }
+
+    fn base_fee_floor_wei(&self) -> u64 {
+        self.builder.bundler.config.base_fee_floor_wei
+    }
+
+    fn transactions_max(&self) -> usize {
+        self.builder.bundler.limits.transactions_max
+    }
+
+    fn open(&self, now_secs: u64, build: u64) -> Result<Self::Open, Broken> {
+        let opening = Opening { now_secs, beneficiary: self.builder.beneficiary, build };
+        let block = self.builder.bundler.open(self.newest_parent()?, self.codes.clone(), opening);
+        block.map_err(|why| Broken::State(why.to_string()))
+    }
+
+    fn seal(&mut self, open: Self::Open) -> Result<Added<Unfinished>, NotSealed> {
+        let is_empty = open.transactions().is_empty();
+        let sealed = open.seal(&self.builder.secret).map_err(|why| Broken::State(why.to_string()))?;
+        let refined = match self.builder.bundler.refine(&sealed) {
+            Ok(refined) => refined,
+            Err(why) if is_empty => {
+                return Err(Broken::State(format!("an empty block is refused: {why}")).into());
+            }
+            Err(why) => {
+                let block = sealed.block();
+                let transactions = block.transactions().to_vec();
+                return Err(NotSealed::Refused { block: block.id(), transactions, why: why.to_string() });
+            }
+        };
+        let added = Added {
+            block: sealed.block().id(),
+            changed: Arc::clone(&sealed.accounts),
+            sealed: Unfinished::from(&sealed),
+        };
+        self.add(sealed, refined);
+        Ok(added)
+    }
+
+    #[cfg_attr(not(feature = "bugs"), allow(unused_variables, reason = "only known mistakes depend on it"))]
+    fn package(&mut self, block: BlockId, context: RefineContext, version: u32) -> Result<Packaged, Broken> {
+        #[cfg(feature = "bugs")]
+        if let Some(mistake) = self.mistake.filter(|_| version > 1) {
+            return self.package_as(mistake, block, context, version);
+        }
+        let refined = self.refined(block)?;
+        Ok(self.builder.bundler.package(&refined, context))
+    }
+
+    fn rest(&mut self, number: u64) {
+        if let Some(built) = self.unfinished.get_mut(&number) {
+            built.refined = None;
+        }
+    }
+
+    fn restore(&mut self, block: Unfinished) {
+        let Unfinished { draft, receipts, created, .. } = block;
+        let built = Built { draft, receipts, accounts: None, created, refined: None };
+        self.unfinished.insert(built.draft.id().number, built);
+    }
+
+    fn release(&mut self, from: u64) -> Vec<Removed> {
+        self.states.split_off(&from);
+        let removed = self.unfinished.split_off(&from).into_values();
+        let removed = removed.map(|built| Removed {
+            transactions: built.draft.block.transactions().to_vec(),
+            changed: built.accounts,
+        });
+        removed.collect()
+    }
+
+    fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
+        let entry = self.unfinished.first_entry().filter(|entry| entry.get().draft.id() == block);
+        let missing = || Broken::State(format!("block {block} became final and is not here"));
+        let built = entry.ok_or_else(missing)?.remove();
+        self.final_header = built.draft.block.header().clone();
+        self.final_id = block;
+        self.finals.insert(block.number, built.receipted());
+        let oldest = block.number.saturating_sub(self.builder.states_kept);
+        self.states = self.states.split_off(&oldest);
+        self.finals = self.finals.split_off(&oldest);
+        Ok(())
+    }
+
+    fn rebase(&mut self, height: u64, base: &V) {
+        self.rebased += 1;
+        self.states = self.states.split_off(&height);
+        self.finals = self.finals.split_off(&height);
+        for layer in self.states.values_mut() {
+            *layer = layer.folded(height).on(base.clone());
+        }
+        // Codes become durable when their block is sealed; those of final blocks are in the store.
+        let mut recent = CodeSet::default();
+        self.unfinished.values().for_each(|built| recent.extend(&built.created));
+        self.codes.recent = Arc::new(recent);
+    }
+
+    fn view(&self) -> EvmView<V, C> {
+        self.shown()
+    }
+
+    fn pending(&self, open: &Self::Open) -> Result<OpenView<V, C>, Broken> {
+        self.shown_open(open)
+    }
+}

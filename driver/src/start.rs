@@ -1,0 +1,119 @@
+//! From what is durable to a running driver.
+
+use crate::{
+    Blocks, Broken, Driver, Output, Recovered, Settings, reach::Reach, snapshot::View, watch::Watch,
+};
+use alloy_primitives::{B256, map::AddressSet};
+use jam::{
+    Params, SlotClock,
+    follow::{Follower, Limits, Start, Update},
+};
+use queue::{Queue, ServiceTracker};
+use service::accumulate::ServiceState;
+use txpool::{Lookup, Pool, StateChange, Status};
+use types::Time;
+
+/// What a driver starts with, besides its blocks and what was durable.
+#[derive(Clone, Debug)]
+pub struct Started {
+    /// What the operator decides.
+    pub settings: Settings,
+    /// The JAM chain's parameters.
+    pub params: Params,
+    /// The slots of the JAM chain.
+    pub clock: SlotClock,
+    /// How much waits in the pool.
+    pub pool: txpool::Config,
+    /// How bundles are sent.
+    pub queue: queue::Config,
+    /// Where the JAM chain begins, for a journal without a checkpoint.
+    pub genesis: Start,
+    /// The service that packages are for,
+    pub service_id: u32,
+    /// the hash of its code,
+    pub code_hash: B256,
+    /// and its state where the JAM chain begins.
+    pub service: ServiceState,
+}
+
+impl<B: Blocks> Driver<B> {
+    /// Goes on from what is durable. `blocks` ends with the last final block; the unfinished ones are restored here.
+    pub fn start(
+        started: Started,
+        recovered: Recovered<B::Sealed>,
+        mut blocks: B,
+        now: Time,
+    ) -> Result<Self, Broken> {
+        let Recovered { finalized, build, transactions, blocks: unfinished, records, checkpoint } = recovered;
+        unfinished.into_iter().for_each(|block| blocks.restore(block));
+        let Started { settings, params, clock, pool, queue, genesis, service_id, code_hash, service } =
+            started;
+        let (start, service) = match checkpoint {
+            Some(checkpoint) => (checkpoint.start, checkpoint.service),
+            None => (genesis, service),
+        };
+        let follower = Follower::new(params, start, Limits::default());
+        let mut tracker = ServiceTracker::new(service_id, code_hash, follower.finalized().hash, service);
+        let service = tracker.view(&follower, &Update::default());
+        let queue = Queue::restore(queue, clock, finalized, records, now);
+        let queue = queue.map_err(|why| Broken::State(why.to_string()))?;
+        if queue.newest() != blocks.newest_id() {
+            let (queue, chain) = (queue.newest(), blocks.newest_id());
+            return Err(Broken::State(format!("the queue ends at block {queue}, the chain at {chain}")));
+        }
+        // All of the chain is news.
+        let update = Update { cores: (0..params.cores).collect(), best_moved: true, ..Update::default() };
+        let mut driver = Self {
+            pool: Pool::new(pool, txpool::Head { base_fee_wei: 0, gas_limit: 0 }),
+            settings,
+            clock,
+            service_id,
+            queue,
+            blocks,
+            open: None,
+            follower,
+            tracker,
+            service,
+            update,
+            chain_news: 0,
+            build_counter: build,
+            accepted: 0,
+            is_time_confirmed: true,
+            was_in_doubt: false,
+            empty_blocks: 0,
+            last_seal: now,
+            is_paused: false,
+            senders: AddressSet::default(),
+            view: View::default(),
+            watch: Watch::default(),
+            reach: Reach::default(),
+            output: Output::default(),
+            now,
+            #[cfg(feature = "bugs")]
+            mistake: None,
+        };
+        driver.restore_pool(transactions)?;
+        driver.count_empty_blocks();
+        Ok(driver)
+    }
+
+    fn restore_pool(&mut self, transactions: Vec<Lookup>) -> Result<(), Broken> {
+        let accepted = transactions.iter().map(|was| (was.tx.clone(), was.added_at)).collect::<Vec<_>>();
+        for was in transactions {
+            let account = self.blocks.account(was.tx.sender())?;
+            self.senders.insert(was.tx.sender());
+            self.pool.restore(was, account);
+        }
+        let head = self.blocks.head();
+        self.pool.update(&StateChange { head, accounts: &[] });
+        // What ended by that has to be durable; the rest is no news.
+        self.gather_pool();
+        self.output.news.events.retain(|event| event.ended().is_some());
+        for (tx, at) in accepted {
+            let pending = self.pool.get(&tx.hash()).is_some_and(|found| found.status == Status::Pending);
+            self.accepted += 1;
+            self.output.news.accepted.push((tx, at, pending));
+        }
+        Ok(())
+    }
+}

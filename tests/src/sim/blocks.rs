@@ -1,0 +1,343 @@
+//! What makes the blocks of the simulated node: in most seeds something that only hashes, in some the node's own
+//! [`EvmBlocks`], whose packages the simulated validators refine.
+
+use super::{
+    network::{CODE_HASH, PARAMS, SERVICE},
+    users,
+};
+use alloy_consensus::Transaction as _;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use bundler::{Authorizer, Bundler, Limit, Mistake, NotNow, Packaged, Refused};
+use driver::{
+    Added, Blocks, Broken, EvmBlocks, EvmBuilder, EvmHistory, NotSealed, OpenBlock, Package, Removed,
+    journal::Unfinished,
+};
+use jam::{Ed25519Secret, PackageHash, RefineContext, codec::Encode, hash::blake2b};
+use service::{Config, accumulate::Claim, genesis::Genesis};
+use state::{CodeSet, MemoryValues};
+use std::{collections::BTreeMap, sync::Arc};
+use txpool::{Account, Head};
+use types::{BlockId, ReceiptedBlock, Transaction};
+
+/// Transactions in a block.
+pub(super) const BLOCK_TXS_MAX: usize = 8;
+
+/// What a sealed block is to the simulator.
+#[derive(Clone, Debug)]
+pub(super) struct Sealed {
+    /// The block.
+    pub(super) block: BlockId,
+    /// Its parent.
+    pub(super) parent: BlockId,
+    /// Its transactions.
+    pub(super) transactions: Vec<Transaction>,
+}
+
+/// One kind of blocks, with what the simulator has to know of them.
+pub(super) trait Kind: Blocks<Sealed: Clone> {
+    /// What all blocks of a run have in common.
+    type Setup: Clone;
+
+    /// Whether users sign, and validators refine.
+    const IS_REAL: bool;
+
+    /// Prepares a run.
+    fn setup(senders: u64, mistake: Option<Mistake>) -> Self::Setup;
+
+    /// The block that the chain begins with.
+    fn genesis(setup: &Self::Setup) -> BlockId;
+
+    /// The chain after these final blocks; it has to know the states of the unfinished ones already.
+    fn after(setup: &Self::Setup, finals: &[Self::Sealed], unfinished: &[Self::Sealed]) -> Self;
+
+    /// What a sealed block is.
+    fn describe(sealed: &Self::Sealed) -> Sealed;
+
+    /// What a version was built against.
+    fn context(package: &Self::Package) -> RefineContext;
+
+    /// The whole bundle, if validators refine it.
+    fn bundle(package: &Self::Package) -> Option<Bytes>;
+}
+
+/// Blocks that are hashes of what is in them.
+#[derive(Clone, Debug)]
+pub(super) struct HashBlocks {
+    final_id: BlockId,
+    unfinished: BTreeMap<u64, Sealed>,
+    /// Next nonces after the newest block.
+    nonces: BTreeMap<Address, u64>,
+}
+
+/// An open block that will be a hash.
+#[derive(Clone, Debug)]
+pub(super) struct HashOpen {
+    build: u64,
+    transactions: Vec<Transaction>,
+    nonces: BTreeMap<Address, u64>,
+}
+
+/// A package that is a hash.
+#[derive(Clone, Debug)]
+pub(super) struct HashPackage {
+    block: BlockId,
+    hash: PackageHash,
+    context: RefineContext,
+}
+
+impl Package for HashPackage {
+    fn block(&self) -> BlockId {
+        self.block
+    }
+
+    fn hash(&self) -> PackageHash {
+        self.hash
+    }
+}
+
+impl OpenBlock for HashOpen {
+    fn push(&mut self, tx: &Transaction) -> Result<(), Refused> {
+        if self.transactions.len() == BLOCK_TXS_MAX {
+            return Err(Refused::Full(Limit::Transactions { max: BLOCK_TXS_MAX }));
+        }
+        let next = self.nonces.entry(tx.sender()).or_default();
+        if tx.nonce() > *next {
+            return Err(Refused::NotNow(NotNow::NonceTooHigh { nonce: tx.nonce(), next: *next }));
+        }
+        assert_eq!(tx.nonce(), *next, "the pool hands out a nonce that was used");
+        *next += 1;
+        self.transactions.push(tx.clone());
+        Ok(())
+    }
+
+    fn transactions(&self) -> &[Transaction] {
+        &self.transactions
+    }
+
+    fn consumed(&self) -> &[(Address, u64)] {
+        &[]
+    }
+}
+
+impl HashBlocks {
+    fn add(&mut self, sealed: Sealed) {
+        for tx in &sealed.transactions {
+            self.nonces.insert(tx.sender(), tx.nonce() + 1);
+        }
+        self.unfinished.insert(sealed.block.number, sealed);
+    }
+}
+
+impl Blocks for HashBlocks {
+    type Open = HashOpen;
+    type Sealed = Sealed;
+    type Package = HashPackage;
+    type Base = ();
+    type View = ();
+    type Pending = ();
+
+    fn final_id(&self) -> BlockId {
+        self.final_id
+    }
+
+    fn newest_id(&self) -> BlockId {
+        self.unfinished.last_key_value().map_or(self.final_id, |(_, sealed)| sealed.block)
+    }
+
+    fn unfinished_len(&self) -> usize {
+        self.unfinished.len()
+    }
+
+    fn id_of(&self, number: u64) -> Option<BlockId> {
+        let unfinished = self.unfinished.get(&number).map(|sealed| sealed.block);
+        unfinished.or_else(|| (self.final_id.number == number).then_some(self.final_id))
+    }
+
+    fn transactions(&self, number: u64) -> Option<&[Transaction]> {
+        Some(&self.unfinished.get(&number)?.transactions)
+    }
+
+    fn transaction_counts(&self) -> Vec<usize> {
+        self.unfinished.values().rev().map(|sealed| sealed.transactions.len()).collect()
+    }
+
+    fn account(&self, address: Address) -> Result<Account, Broken> {
+        let nonce = self.nonces.get(&address).copied().unwrap_or(0);
+        Ok(Account { nonce, balance: U256::from(10_u64).pow(U256::from(24)), code: txpool::Code::None })
+    }
+
+    fn head(&self) -> Head {
+        Head { base_fee_wei: self.base_fee_floor_wei(), gas_limit: 120_000_000 }
+    }
+
+    fn base_fee_floor_wei(&self) -> u64 {
+        1_000_000_000
+    }
+
+    fn transactions_max(&self) -> usize {
+        BLOCK_TXS_MAX
+    }
+
+    fn open(&self, _now_secs: u64, build: u64) -> Result<HashOpen, Broken> {
+        Ok(HashOpen { build, transactions: vec![], nonces: self.nonces.clone() })
+    }
+
+    fn seal(&mut self, open: HashOpen) -> Result<Added<Sealed>, NotSealed> {
+        let parent = self.newest_id();
+        let hashes = open.transactions.iter().flat_map(|tx| tx.hash().0).collect::<Vec<u8>>();
+        let hash = blake2b(&[parent.hash.as_slice(), &hashes, &open.build.to_le_bytes()]);
+        let block = BlockId::new(parent.number + 1, hash);
+        let changed = open.transactions.iter().map(|tx| tx.sender()).collect();
+        let sealed = Sealed { block, parent, transactions: open.transactions };
+        self.add(sealed.clone());
+        Ok(Added { block, changed, sealed })
+    }
+
+    fn package(
+        &mut self,
+        block: BlockId,
+        context: RefineContext,
+        _version: u32,
+    ) -> Result<HashPackage, Broken> {
+        let hash = PackageHash(blake2b(&[block.hash.as_slice(), &context.encode()]));
+        Ok(HashPackage { block, hash, context })
+    }
+
+    fn restore(&mut self, block: Sealed) {
+        self.add(block);
+    }
+
+    fn rest(&mut self, _number: u64) {}
+
+    fn release(&mut self, from: u64) -> Vec<Removed> {
+        let removed = self.unfinished.split_off(&from).into_values().collect::<Vec<_>>();
+        for tx in removed.iter().rev().flat_map(|sealed| sealed.transactions.iter().rev()) {
+            self.nonces.insert(tx.sender(), tx.nonce());
+        }
+        let removed = removed.into_iter();
+        removed.map(|sealed| Removed { transactions: sealed.transactions, changed: None }).collect()
+    }
+
+    fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
+        let lowest = self.unfinished.pop_first().map(|(_, sealed)| sealed.block);
+        if lowest != Some(block) {
+            return Err(Broken::State(format!("{block} became final, {lowest:?} is the lowest")));
+        }
+        self.final_id = block;
+        Ok(())
+    }
+
+    fn rebase(&mut self, _height: u64, (): &()) {}
+
+    fn view(&self) {}
+
+    fn pending(&self, _open: &HashOpen) -> Result<(), Broken> {
+        Ok(())
+    }
+}
+
+impl Kind for HashBlocks {
+    type Setup = ();
+
+    const IS_REAL: bool = false;
+
+    fn setup(_senders: u64, _mistake: Option<Mistake>) {}
+
+    fn genesis((): &()) -> BlockId {
+        BlockId::new(0, B256::ZERO)
+    }
+
+    fn after((): &(), finals: &[Sealed], _unfinished: &[Sealed]) -> Self {
+        let final_id = finals.last().map_or(Self::genesis(&()), |sealed| sealed.block);
+        let mut blocks = Self { final_id, unfinished: BTreeMap::new(), nonces: BTreeMap::new() };
+        finals.iter().for_each(|sealed| blocks.add(sealed.clone()));
+        blocks.unfinished.clear();
+        blocks
+    }
+
+    fn describe(sealed: &Sealed) -> Sealed {
+        sealed.clone()
+    }
+
+    fn context(package: &HashPackage) -> RefineContext {
+        package.context.clone()
+    }
+
+    fn bundle(_package: &HashPackage) -> Option<Bytes> {
+        None
+    }
+}
+
+/// What all real blocks of a run have in common.
+#[derive(Clone, Debug)]
+pub(super) struct RealSetup {
+    genesis: Genesis,
+    builder: EvmBuilder,
+    mistake: Option<Mistake>,
+}
+
+/// The node's own blocks, over values in memory.
+pub(super) type RealBlocks = EvmBlocks<Arc<MemoryValues>, CodeSet>;
+
+impl Kind for RealBlocks {
+    type Setup = RealSetup;
+
+    const IS_REAL: bool = true;
+
+    fn setup(senders: u64, mistake: Option<Mistake>) -> RealSetup {
+        let funded = (0..senders).map(|who| users::sender(who, true));
+        let genesis = Genesis::funded(&service_config(), funded.collect::<Vec<_>>());
+        let authorizer =
+            Authorizer { host: 0, code_hash: B256::ZERO, config: Bytes::new(), token: Bytes::new() };
+        let mut bundler = Bundler::new(service_config(), PARAMS, authorizer);
+        bundler.limits.transactions_max = BLOCK_TXS_MAX;
+        let mut builder = EvmBuilder::new(bundler, Ed25519Secret::trivial(9));
+        builder.beneficiary = Address::repeat_byte(0xfe);
+        RealSetup { genesis, builder, mistake }
+    }
+
+    fn genesis(setup: &RealSetup) -> BlockId {
+        setup.genesis.id()
+    }
+
+    fn after(setup: &RealSetup, finals: &[Unfinished], unfinished: &[Unfinished]) -> Self {
+        let mut states = vec![setup.genesis.layer()];
+        for sealed in finals.iter().chain(unfinished) {
+            states.push(states[states.len() - 1].child(&sealed.writes));
+        }
+        let last = finals.last().map(|sealed| sealed.draft.block.header());
+        let final_header = last.unwrap_or(&setup.genesis.header).clone();
+        let finals = finals.iter().map(|sealed| ReceiptedBlock {
+            block: sealed.draft.block.clone(),
+            receipts: Arc::clone(&sealed.receipts),
+        });
+        let history = EvmHistory { final_header, finals: finals.collect(), states };
+        Self::new(setup.builder.clone(), history, setup.genesis.codes.clone()).with_mistake(setup.mistake)
+    }
+
+    fn describe(sealed: &Unfinished) -> Sealed {
+        let block = &sealed.draft.block;
+        let parent = block.parent_id().expect("no genesis is sealed");
+        Sealed { block: block.id(), parent, transactions: block.transactions().to_vec() }
+    }
+
+    fn context(package: &Packaged) -> RefineContext {
+        package.bundle.package.context.clone()
+    }
+
+    fn bundle(package: &Packaged) -> Option<Bytes> {
+        Some(package.bytes())
+    }
+}
+
+/// The configuration of the service, for builder and validators.
+pub(super) fn service_config() -> Config {
+    Config::new(SERVICE, CODE_HASH, Ed25519Secret::trivial(9).public())
+}
+
+/// What validators say about a bundle.
+pub(super) fn refine(bundle: &Bytes) -> Result<Claim, String> {
+    service::refine::refine(bundle, &service_config(), &PARAMS)
+        .map(|output| output.claim)
+        .map_err(|error| error.to_string())
+}
