@@ -1,14 +1,15 @@
 //! What the workers tell the webhook deliverer. Deliveries are rows of an account and may only be changed by whoever owns
 //! it, so the deliverer must know which accounts this process owns, and under which epoch.
 
-use crate::{endpoint::Endpoint, model::AccountId, stats::Stats, store::Store};
+use crate::{endpoint::Endpoint, stats::Stats, store::Store};
+use sender_model::AccountId;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 
 /// A word from a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Duty {
-    /// This process owns the account from now on: look at all its deliveries (`model::key::deliveries`), and change them
+    /// This process owns the account from now on: look at all its deliveries ([`sender_model::key::deliveries`]), and change them
     /// by `Delivery::{succeed, fail}` under this epoch.
     Taken(AccountId, u64),
     /// It does not own it any more: stop, drop what is under way.

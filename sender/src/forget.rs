@@ -5,13 +5,12 @@
 
 use crate::{
     facade::Error,
-    model::{
-        AccountId, Commit, Config, Delivery, Event, Fence, Request, RequestId, UsedName,
-        commit::{Key, Value},
-        key, retention,
-    },
     shared::Shared,
     store::{Acquired, LEASE_MS, Outcome, StoreError},
+};
+use sender_model::{
+    AccountId, Commit, Config, Delivery, Event, Fence, Key, Request, RequestId, UsedName, Value, key,
+    retention,
 };
 use std::{collections::BTreeMap, sync::Arc};
 use types::{Duration, Time};

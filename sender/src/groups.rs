@@ -1,11 +1,9 @@
 //! Account groups: the least loaded account is picked, a group whose accounts are all busy grows, and an owner pays for
 //! accounts that run dry.
 
-use crate::{
-    facade::{Error, From, Funding, Group, NewGroup, Sender, Submission},
-    model::{AccountId, Intent, RequestId, State},
-};
+use crate::facade::{Error, From, Funding, Group, NewGroup, Sender, Submission};
 use alloy_primitives::{Address, U256, keccak256};
+use sender_model::{AccountId, Intent, RequestId, State};
 
 /// Accounts of one group at most.
 const SIZE_MAX: usize = 1_000;

@@ -5,11 +5,11 @@
 use crate::{
     facade::{Error, Sender},
     forget::Forgetting,
-    model::{AccountId, key},
     shared::Shared,
     store::scan_all,
     worker::Message,
 };
+use sender_model::{AccountId, key};
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 const TICK: Duration = Duration::from_secs(1);

@@ -4,43 +4,41 @@
 //! fills gaps, survives crashes and tells what happened.
 //!
 //! ```text
-//!   Accepted ─bind─▶ Bound ─first send─▶ Submitted ─receipt─▶ Mined ─depth─▶ Confirmed | Reverted
-//!      │               (never sent: may release)  │ ▲ bump, rebroadcast   │ reorg ▲
-//!      ├─cancel─▶ Cancelled                       │ └────────────────────┘
-//!      ├─expire─▶ Expired      Submitted ─noop bound─▶ Cancelling ─noop final─▶ Cancelled (Confirmed if it lost)
-//!      └─reject─▶ Failed       Submitted ─nonce taken by an identified foreign tx─▶ Accepted (or Failed)
+//!   caller ─▶ facade::Sender ─commit─▶ store ◀─commit── worker (one for each active account)
+//!                   │                                     │  ▲
+//!                   └──────────── wakes ─────────────────▶│  │ sender_model::Account: told what happened, says what to do
+//!                                                         ▼  │
+//!                        keys (sign) · target (simulate, send, look) · webhook (deliver)
 //! ```
 //!
-//! **Bind first, send second, prove before rebind.** One commit takes the nonce, stores the signed bytes and writes the
-//! event. From then on sending is idempotent: whoever owns the account, however often it crashes, can only send those
-//! bytes, or a dearer sibling that was itself committed first. A nonce whose bytes may be out is given up only when the
-//! finalized chain shows which transaction has used it.
+//! The states of a request and every rule about nonces and fees are in [`sender_model`].
 //!
 //! Its parts:
 //!
 //! | | what | touches |
 //! |---|---|---|
-//! | [`model`] | every rule, as a machine: told what happened, asked what to do | nothing |
+//! | [`facade`] | [`Sender`], the only way in: requests, accounts, groups, endpoints | the store |
 //! | [`store`] | rows that change together, and leases with epochs: memory, one file, Redis | files, sockets, clocks |
 //! | [`http`] | a client for webhooks, other chains' nodes and remote signers, which goes only where it may | sockets |
+//! | [`keys`] | keystores in files and remote signers | files, sockets |
+//! | [`target`] | a chain as the sender asks it | sockets |
 //! | [`webhook`] | tells endpoints what happened, signed, in order, until they have it | sockets, clocks |
 //!
 //! An owner's loop, in a few words: take the lease of the account ([`store::Store::acquire`]); [`store::load_account`];
-//! then, whenever something happens, tell it ([`model::Account`]`::handle_*`), commit at once
-//! ([`model::Account::take_commit`], [`store::Store::commit`], [`model::Account::committed`]), and do what
-//! [`model::Account::poll`] says. If a commit does anything but succeed, drop the account and begin again.
+//! then, whenever something happens, tell it ([`sender_model::Account`]`::handle_*`), commit at once
+//! ([`sender_model::Account::take_commit`], [`store::Store::commit`], [`sender_model::Account::committed`]), and do what
+//! [`sender_model::Account::poll`] says. If a commit does anything but succeed, drop the account and begin again.
 //!
 //! Who may write: the owner, under the epoch of its lease, which every store checks inside every commit; and anybody who
-//! only *creates* rows that are absent, which is how requests ([`model::accept`]) and commands ([`model::Command`]) come in
-//! at any process.
+//! only *creates* rows that are absent, which is how requests ([`sender_model::accept`]) and commands
+//! ([`sender_model::Command`]) come in at any process.
 //!
-//! **Limits** are in [`model::Config`], with their units. **Errors** answer what the caller wants to know:
-//! [`model::AcceptError`] (nothing has changed), [`model::OperationError::should_retry`], [`store::StoreError`] (refused,
-//! or nobody knows), [`model::SendClass`] (what a node's answer means for the nonce).
+//! **Limits** are in [`sender_model::Config`], with their units. **Errors** answer what the caller wants to know:
+//! [`facade::Error`], [`store::StoreError`] (refused, or nobody knows), and those of the model.
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};
-//! use sender::model::{AccountId, Config, Decision, Intent, Known, NewRequest, accept};
+//! use sender_model::{AccountId, Config, Decision, Intent, Known, NewRequest, accept};
 //! use sender::store::{Memory, Outcome};
 //! use types::Time;
 //!
@@ -69,7 +67,6 @@ mod groups;
 pub mod http;
 mod keeper;
 pub mod keys;
-pub mod model;
 mod registry;
 mod settings;
 mod shared;

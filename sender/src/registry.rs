@@ -6,9 +6,9 @@
 use crate::{
     endpoint::Endpoint,
     facade::{Error, Group},
-    model::{Authority, Commit, Fence, Precondition, Write, key},
     store::{Acquired, LEASE_MS, Outcome, Store, StoreError, scan_all},
 };
+use sender_model::{Authority, Commit, Fence, Precondition, Write, key};
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};

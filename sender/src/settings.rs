@@ -1,8 +1,7 @@
 //! What a sender is started with.
 
-use crate::{
-    clock::Clock, duty::Deliveries, facade::Error, model::Config, signer::Keys, store::Store, target::Target,
-};
+use crate::{clock::Clock, duty::Deliveries, facade::Error, signer::Keys, store::Store, target::Target};
+use sender_model::Config;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Runs the deliverer: called once, with what it needs.

@@ -4,16 +4,16 @@ use crate::{
     clock::Clock,
     duty::Duty,
     facade::Error,
-    model::{
-        Account, AccountId, Authority, Commit, Config, Event, EventKind, OperationError, Precondition,
-        Request, Subject, Write, key,
-    },
     registry::Registry,
     signer::Keys,
     stats::Stats,
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError, scan_all},
     target::Target,
     worker::{self, Handle, Message, NotOwned},
+};
+use sender_model::{
+    Account, AccountId, Authority, Commit, Config, Event, EventKind, OperationError, Precondition, Request,
+    Subject, Write, key,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,7 +1,7 @@
 //! Numbers for those who watch: counters since the start, gauges per account, two histograms. Plain values; whoever
 //! renders them takes a [`Snapshot`].
 
-use crate::model::{AccountId, Event, EventKind, Nonce};
+use sender_model::{AccountId, Event, EventKind, Nonce};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,

@@ -1,9 +1,6 @@
 //! From a draft to signed bytes, and from signed bytes back to what they want.
 
-use crate::{
-    model::{AccountId, Draft, FeeCap, Fees, Intent, Nonce, RawSubmission, RequestId, Signed},
-    signer::{Signer, SignerError},
-};
+use crate::signer::{Signer, SignerError};
 use alloy_consensus::{
     SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEnvelope, TxLegacy,
     transaction::SignerRecoverable,
@@ -13,6 +10,7 @@ use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
 };
 use alloy_primitives::{B256, Bytes, TxKind};
+use sender_model::{AccountId, Draft, FeeCap, Fees, Intent, Nonce, RawSubmission, RequestId, Signed};
 
 /// Has a draft signed.
 pub(crate) async fn sign(signer: &dyn Signer, chain_id: u64, draft: &Draft) -> Result<Signed, SignerError> {

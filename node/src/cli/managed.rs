@@ -8,10 +8,10 @@ use crate::{
 use ::sender::{
     http::{Client, Network, Rules},
     keys::{Cost, KeyFiles, Keystores, LocalKeys},
-    model::{Config, OnForeign},
     signer::Keys,
 };
 use alloy_primitives::B256;
+use sender_model::{Config, OnForeign};
 use std::{path::Path, sync::Arc};
 
 /// What the settings say about managed accounts; none if there are to be none.

@@ -40,7 +40,7 @@ pub enum Foreign {
     Fail,
 }
 
-impl From<Foreign> for ::sender::model::OnForeign {
+impl From<Foreign> for sender_model::OnForeign {
     fn from(foreign: Foreign) -> Self {
         match foreign {
             Foreign::Requeue => Self::Requeue,

@@ -7,10 +7,8 @@ use hyper::{
     HeaderMap, Method,
     header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
 };
-use sender::{
-    http::{Client, HttpError, Request, Rules},
-    model::RequestId,
-};
+use sender::http::{Client, HttpError, Request, Rules};
+use sender_model::RequestId;
 use serde_json::{Value, json};
 use std::{
     path::PathBuf,

@@ -1,10 +1,10 @@
 //! What comes with a request: names in the path, the query, the idempotency key, the body.
 
 use super::problem::Problem;
-use ::sender::model::{AccountId, RequestId};
 use alloy_primitives::Address;
 use bytes::Bytes;
 use hyper::{HeaderMap, header, http::request::Parts};
+use sender_model::{AccountId, RequestId};
 use serde::de::DeserializeOwned;
 use std::{collections::BTreeMap, fmt::Display, str::FromStr};
 

@@ -1,17 +1,13 @@
 //! What went wrong, as RFC 9457 writes it, with a code for programs and whether the same may work later.
 
 use super::response;
-use ::sender::{
-    Error,
-    facade::Kind,
-    http::HttpError,
-    model::{AcceptError, OperationError, UsedName},
-};
+use ::sender::{Error, facade::Kind, http::HttpError};
 use hyper::{
     Response, StatusCode,
     header::{self, HeaderValue},
 };
 use rpc::Body;
+use sender_model::{AcceptError, OperationError, UsedName};
 use serde_json::{Value, json};
 use std::fmt;
 

@@ -1,12 +1,10 @@
 //! Transactions: handing over, finding, cancelling, replacing.
 
 use super::{Answer, Rest, call::Call, problem::Problem, routes::Handled};
-use ::sender::{
-    facade::{Filter, From, Page, RawTransaction, StateName, Submission, Taken, Transaction},
-    model::{AccountId, FeeCap, Fees, Intent, RequestId},
-};
+use ::sender::facade::{Filter, From, Page, RawTransaction, Submission, Taken, Transaction};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use hyper::StatusCode;
+use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName};
 use serde::{Deserialize, Serialize};
 use types::Time;
 

@@ -4,9 +4,9 @@ use super::{Answer, Rest, call::Call, problem::Problem, routes::Handled};
 use ::sender::{
     endpoint::Secret,
     facade::{DeliveryFilter, EndpointView, NewEndpoint},
-    model::AccountId,
 };
 use hyper::StatusCode;
+use sender_model::AccountId;
 use serde::Serialize;
 
 /// An endpoint with its new secret: the only time that it is shown.

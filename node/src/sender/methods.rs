@@ -5,11 +5,11 @@ use super::{params::Wanted, typed_data_preimage};
 use ::sender::{
     Sender,
     facade::{From, Kind, Sending, Submission, Transaction},
-    model::{AccountId, Failure, Held, State},
 };
 use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
 use futures_util::future::BoxFuture;
 use rpc::{Caller, Error, Extension, Json, Params, error};
+use sender_model::{AccountId, Failure, Held, State};
 use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;

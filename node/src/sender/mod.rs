@@ -26,12 +26,12 @@ use ::sender::{
     Sender, Settings,
     http::Client,
     keys::{KeyRing, Web3Signer},
-    model::Config,
     signer::{Keys, SignerError},
     store::{Embedded, EmbeddedOptions, Memory, Redis, RedisOptions, Store, StoreError},
     target::{Evm, Target, TargetError},
     webhook,
 };
+use sender_model::Config;
 use std::{path::PathBuf, sync::Arc};
 
 /// Where the sender keeps what must not be lost.

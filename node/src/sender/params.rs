@@ -1,8 +1,8 @@
 //! A transaction as wallets hand it over.
 
-use ::sender::model::{Fees, Intent, Quote};
 use alloy_primitives::{Address, B256, Bytes, U64, U128, U256};
 use rpc::Error;
+use sender_model::{Fees, Intent, Quote};
 use serde::Deserialize;
 
 /// The fields that wallets know. Others are refused: a wallet that asks for something else is better told.

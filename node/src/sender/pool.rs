@@ -3,13 +3,11 @@
 
 use super::search::Searches;
 use crate::runtime::{Command, Gateway};
-use ::sender::{
-    model::{Answer, BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View},
-    target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal},
-};
+use ::sender::target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
 use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, Snapshot, SubmitError};
+use sender_model::{Answer, BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;

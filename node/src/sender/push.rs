@@ -1,13 +1,10 @@
 //! `sender_subscribe`: what webhooks tell, over a WebSocket, as it happens.
 
-use ::sender::{
-    Sender,
-    model::{Event, EventKind, Subject},
-    webhook,
-};
+use ::sender::{Sender, webhook};
 use alloy_primitives::Address;
 use futures_util::{StreamExt, future::BoxFuture, stream};
 use rpc::{Caller, Error, Extension, Json, Notices, Params, error};
+use sender_model::{Event, EventKind, Subject};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::sync::Arc;

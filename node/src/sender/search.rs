@@ -1,10 +1,10 @@
 //! Who used a nonce? There is no index of that, so final blocks are looked through, the newest first. It may take longer
 //! than an answer may: where it was left is remembered, and the next question goes on there.
 
-use ::sender::model::Nonce;
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256};
 use rpc::{Archive, ArchiveError};
+use sender_model::Nonce;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},

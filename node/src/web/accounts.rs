@@ -3,10 +3,11 @@
 //! Which accounts are managed is the operator's affair, as for REST: it takes the token, except in development.
 
 use super::{json_answer, plain};
-use ::sender::{Sender, model::AccountId, stats::Gauges};
+use ::sender::{Sender, stats::Gauges};
 use alloy_primitives::{Address, U256};
 use hyper::{HeaderMap, Response, StatusCode};
 use rpc::{Body, Snapshot};
+use sender_model::AccountId;
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,

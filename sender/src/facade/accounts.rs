@@ -2,10 +2,6 @@
 
 use super::{AccountView, Done, Error, FeeReport, Loan, Sender};
 use crate::{
-    model::{
-        Account, AccountId, Command, CommandKind, FeeCap, Fees, Health, Intent, Nonce, NonceHealth,
-        OperationError, Signed,
-    },
     shared::Unasked,
     signer::Signer,
     store::{Outcome, load_account},
@@ -13,6 +9,10 @@ use crate::{
     worker::Message,
 };
 use alloy_primitives::{Address, hex};
+use sender_model::{
+    Account, AccountId, Command, CommandKind, FeeCap, Fees, Health, Intent, Nonce, NonceHealth,
+    OperationError, Signed,
+};
 use std::{sync::Arc, time::Duration};
 use types::Time;
 

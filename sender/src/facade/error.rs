@@ -2,12 +2,12 @@
 //! work later ([`Error::should_retry`]). Whatever the error, nothing was done, except where [`Kind::Unknown`] says so.
 
 use crate::{
-    model::{AcceptError, AccountId, OperationError, RequestId, UsedName},
     signer::SignerError,
     store::{Loading, StoreError},
     target::TargetError,
 };
 use alloy_primitives::B256;
+use sender_model::{AcceptError, AccountId, OperationError, RequestId, UsedName};
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]

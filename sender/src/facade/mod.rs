@@ -2,8 +2,8 @@
 //!
 //! REST, JSON-RPC, the command line and tests are all written against [`Sender`]; nothing else touches the store.
 //!
-//! * **Names.** A request's name is its idempotency key ([`crate::model::RequestId`]); [`Sender::by_key`] is [`Sender::get`] for a text
-//!   that may not be a name at all. An account is a chain and an address ([`crate::model::AccountId`]); [`Sender::home_chain`] is the
+//! * **Names.** A request's name is its idempotency key ([`sender_model::RequestId`]); [`Sender::by_key`] is [`Sender::get`] for a text
+//!   that may not be a name at all. An account is a chain and an address ([`sender_model::AccountId`]); [`Sender::home_chain`] is the
 //!   chain of callers who name none.
 //! * **Errors.** [`Error::kind`] says which answer fits (404, 409, 422, ..), [`Error::should_retry`] whether the same may
 //!   work later. A nonce conflict is `Error::Operation(OperationError::NonceConflict { current, attempted })`.
@@ -32,12 +32,9 @@ pub use types::{
     Sending, Submission, Taken, Transaction,
 };
 
-pub use crate::model::StateName;
-
-use crate::{
-    duty::Deliveries, keeper, model::Event, registry::Registry, shared::Shared, stats, store::StoreError,
-};
+use crate::{duty::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError};
 use quotes::Quotes;
+use sender_model::Event;
 use std::{path::Path, sync::Arc};
 use tokio::sync::{broadcast, mpsc};
 

@@ -1,9 +1,7 @@
 //! Fee quotes, asked for at most every few seconds.
 
-use crate::{
-    model::Quote,
-    target::{Target, TargetError},
-};
+use crate::target::{Target, TargetError};
+use sender_model::Quote;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::sync::Mutex;
 use types::Time;

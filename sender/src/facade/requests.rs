@@ -5,15 +5,15 @@ use super::{
     Submission, Taken, Transaction,
 };
 use crate::{
-    model::{
-        AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, Known, NewRequest,
-        OperationError, Place, Request, RequestId, Slot, State, StateName, accept, is_paused, key,
-    },
     store::{Outcome, StoreError},
     transaction::Raw,
     worker::Message,
 };
 use alloy_primitives::{B256, keccak256};
+use sender_model::{
+    AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, Known, NewRequest,
+    OperationError, Place, Request, RequestId, Slot, State, StateName, accept, is_paused, key,
+};
 use types::Time;
 
 /// How often a name that somebody else was quicker to take is looked at again.
@@ -264,7 +264,7 @@ impl Sender {
         }
         let (account, id) = (request.account, id.clone());
         let named = id.clone();
-        let cancel = move |account: &mut crate::model::Account, now| {
+        let cancel = move |account: &mut sender_model::Account, now| {
             // It may have been accepted a moment ago.
             account.admit(request);
             account.cancel(&named, now)
@@ -281,7 +281,7 @@ impl Sender {
     pub async fn replace(&self, id: &RequestId, fees: Option<Fees>) -> Result<Done, Error> {
         let request = self.request(id).await?;
         let (named, kind) = (id.clone(), CommandKind::Replace(id.clone(), fees));
-        let replace = move |account: &mut crate::model::Account, now| account.replace(&named, fees, now);
+        let replace = move |account: &mut sender_model::Account, now| account.replace(&named, fees, now);
         let done = self.order(request.account, replace, kind).await?;
         Ok(if done.is_some() { Done::Done } else { Done::Ordered })
     }
@@ -291,7 +291,7 @@ fn next_of(after: Option<String>) -> Option<String> {
     after.and_then(|name| name.strip_prefix("r/").map(str::to_owned))
 }
 
-fn past_attempt(attempt: &crate::model::PastAttempt) -> AttemptView {
+fn past_attempt(attempt: &sender_model::PastAttempt) -> AttemptView {
     let status = if attempt.mined { AttemptStatus::Mined } else { AttemptStatus::Dropped };
     AttemptView { nonce: attempt.nonce, hash: attempt.hash, kind: attempt.kind, fees: attempt.fees, status }
 }

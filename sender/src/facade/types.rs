@@ -1,11 +1,11 @@
 //! What goes into the facade's calls and what comes out. Everything that comes out can be written as JSON as it is.
 
-use crate::model::{
+use alloy_primitives::{Address, B256, Bytes, U256};
+use core::{fmt, str::FromStr};
+use sender_model::{
     AccountId, AttemptKind, EventKind, FeeCap, Fees, Held, Intent, Nonce, Quote, Request, RequestId,
     StateName, Subject,
 };
-use alloy_primitives::{Address, B256, Bytes, U256};
-use core::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use types::Time;
 

@@ -4,7 +4,7 @@
 //! that cannot be sent in time is withdrawn, and the error is answered when that is durable.
 
 use super::{Done, Error, Kind, Sender, Sending, Submission, Transaction, requests::fresh_id};
-use crate::model::{Account, AccountId, CommandKind, Held, RequestId, State, Subject};
+use sender_model::{Account, AccountId, CommandKind, Held, RequestId, State, Subject};
 use std::time::Duration;
 use tokio::time::Instant;
 

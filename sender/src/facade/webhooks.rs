@@ -3,12 +3,12 @@
 use super::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, Error, NewEndpoint, Page, Sender};
 use crate::{
     endpoint::{Endpoint, ROTATION_MS, Secret},
-    model::{Commit, Delivery},
     store::Outcome,
     webhook::signature,
     worker::Message,
 };
 use alloy_primitives::hex;
+use sender_model::{Commit, Delivery};
 use std::time::Duration;
 
 /// Endpoints that there may be.

@@ -5,7 +5,7 @@ use super::super::{
     counted::broken::{READING, SYNCING, WRITING},
 };
 use super::{Embedded, EmbeddedOptions};
-use crate::model::{Authority, Commit, Precondition, Write};
+use sender_model::{Authority, Commit, Precondition, Write};
 use std::sync::atomic::Ordering;
 
 fn creation(name: &str) -> Commit {

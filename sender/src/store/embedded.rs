@@ -7,11 +7,8 @@ use super::{
     writer::{Done, Job, Writer},
 };
 use crate::clock::Clock;
-use crate::model::{
-    Commit, Fence,
-    commit::{Key, Value},
-};
 use redb::{ReadTransaction, TableDefinition};
+use sender_model::{Commit, Fence, Key, Value};
 use std::{
     ops::Bound,
     path::Path,

@@ -1,10 +1,7 @@
 //! The rule of leases, for the stores that keep them themselves.
 
 use super::{Acquired, Outcome};
-use crate::model::{
-    Authority, Commit, Precondition,
-    commit::{Key, Value},
-};
+use sender_model::{Authority, Commit, Key, Precondition, Value};
 use serde::{Deserialize, Serialize};
 use types::{Duration, Time};
 

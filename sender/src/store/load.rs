@@ -1,11 +1,7 @@
 //! Loading an account: scans, page by page, until everything is there.
 
 use super::{SCAN_ROWS_MAX, Store, StoreError};
-use crate::model::{
-    Account, AccountId, Config, LoadError, Rows,
-    commit::{Key, Value},
-    key,
-};
+use sender_model::{Account, AccountId, Config, Key, LoadError, Rows, Value, key};
 use std::sync::Arc;
 use types::Time;
 

@@ -3,10 +3,7 @@
 
 use super::{Acquired, Lease, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError, lease::judge};
 use crate::clock::Clock;
-use crate::model::{
-    Commit, Fence, Write,
-    commit::{Key, Value},
-};
+use sender_model::{Commit, Fence, Key, Value, Write};
 use std::{
     collections::BTreeMap,
     sync::{Mutex, MutexGuard},
@@ -150,7 +147,7 @@ impl Inner {
     fn judge(&self, commit: &Commit) -> Outcome {
         let lease = |name: &str| {
             #[cfg(feature = "bugs")]
-            if let (true, crate::model::Authority::Holder(fence)) = (self.ignores_epochs, &commit.authority) {
+            if let (true, sender_model::Authority::Holder(fence)) = (self.ignores_epochs, &commit.authority) {
                 let forever = Lease { epoch: fence.epoch, holder: String::new(), until_ms: u64::MAX };
                 return Ok(Some(forever));
             }

@@ -26,11 +26,8 @@ mod scripts;
 mod tools;
 mod writer;
 
-use crate::model::{
-    Commit, Fence,
-    commit::{Key, Malformed, Value},
-};
 use core::{future::Future, pin::Pin};
+use sender_model::{Commit, Fence, Key, Malformed, Value};
 use std::path::Path;
 use types::Time;
 

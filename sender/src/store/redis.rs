@@ -12,15 +12,12 @@ use super::{
     Acquired, Outcome, Pending, SCAN_ROWS_MAX, Store, StoreError,
     scripts::{COMMIT, LEASE, SCAN},
 };
-use crate::model::{
-    Authority, Commit, Fence, Precondition, Write,
-    commit::{Key, Value},
-};
 use core::fmt;
 use redis::{
     Client, RedisError, Script,
     aio::{ConnectionManager, ConnectionManagerConfig},
 };
+use sender_model::{Authority, Commit, Fence, Key, Precondition, Value, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use types::{Duration, Time};
 

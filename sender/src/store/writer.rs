@@ -7,11 +7,9 @@ use super::{
     group::Groups,
     lease::judge,
 };
-use crate::{
-    clock::Clock,
-    model::{Commit, Fence, Write},
-};
+use crate::clock::Clock;
 use redb::{ReadableTable, WriteTransaction};
+use sender_model::{Commit, Fence, Write};
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Instant,

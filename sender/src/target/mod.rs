@@ -1,12 +1,12 @@
-//! What the sender asks a chain. Each answer is one node's answer (see [`crate::model::View`]).
+//! What the sender asks a chain. Each answer is one node's answer (see [`sender_model::View`]).
 
 mod evm;
 
 pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, read_refusal};
 
-use crate::model::{Answer, BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};
+use sender_model::{Answer, BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use tokio::sync::watch;
 
 /// An answer that is on its way.

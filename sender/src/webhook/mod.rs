@@ -9,7 +9,7 @@
 //! answered with 2xx and the row is deleted. What lies in between may happen twice after a crash, and the receiver knows
 //! it by `webhook-id`. Each endpoint has its own lanes and its own places, so one that is slow or gone delays nobody else.
 //! A failure makes its lane wait, longer and longer; after the last try the delivery becomes a dead letter
-//! ([`crate::model::delivery`]), which can be replayed.
+//! ([`sender_model::delivery`]), which can be replayed.
 
 mod post;
 mod queue;
@@ -24,13 +24,13 @@ use crate::{
     duty::{Deliveries, Duty},
     endpoint::Endpoint,
     http::{Client, HttpError, Request, Response},
-    model::{AccountId, Delivery, delivery::due, key},
     stats::Stats,
     store::{SCAN_ROWS_MAX, Store, StoreError},
 };
 use core::{future::Future, pin::Pin, time::Duration};
 use post::{Ended, Errand};
 use queue::{Lane, Queue, lane_of};
+use sender_model::{AccountId, Delivery, delivery::due, key};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

@@ -4,12 +4,12 @@ use super::{Clock, Post, signature};
 use crate::{
     endpoint::Endpoint,
     http::{HttpError, Request},
-    model::{Delivery, Event, Next, key},
     stats::Stats,
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError},
 };
 use bytes::Bytes;
 use hyper::Method;
+use sender_model::{Delivery, Event, Next, key};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 use types::Time;

@@ -1,7 +1,7 @@
 //! What one endpoint is still to be told. A *lane* is one subject of one account: its events go out one after the other,
 //! so only the first of each lane is here.
 
-use crate::model::{AccountId, Delivery, Subject};
+use sender_model::{AccountId, Delivery, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 use types::Time;
 

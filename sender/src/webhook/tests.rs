@@ -4,15 +4,15 @@ use super::{signature::LEGACY, *};
 use crate::{
     endpoint::Secret,
     facade::NewEndpoint,
-    model::{
-        Authority, Commit, Event, EventKind, Fence, Subject, Write,
-        delivery::{PAUSE_MS, TRIES_MAX},
-    },
     store::{Acquired, LEASE_MS, Memory, Outcome},
 };
 use alloy_primitives::{Address, hex};
 use bytes::Bytes;
 use hyper::HeaderMap;
+use sender_model::{
+    Authority, Commit, Event, EventKind, Fence, Subject, Write,
+    delivery::{PAUSE_MS, TRIES_MAX},
+};
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 use std::sync::Mutex;

@@ -2,15 +2,15 @@
 
 use super::Worker;
 use crate::{
-    model::{
-        AccountId, Action, Answer, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, Signed, Simulation,
-        Ticket, View,
-    },
     signer::{Signer, SignerError},
     target::Target,
     transaction,
 };
 use alloy_primitives::B256;
+use sender_model::{
+    AccountId, Action, Answer, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, Signed, Simulation,
+    Ticket, View,
+};
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 /// An answer.

@@ -2,13 +2,13 @@
 
 use super::{Ending, Message, Owned, Reply, Worker, own::RENEW_MS};
 use crate::{
-    model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key},
     shared::events_of,
     signer::SignerError,
     stats::Stats,
     store::{LEASE_MS, Outcome},
 };
 use futures_util::{FutureExt, StreamExt};
+use sender_model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key};
 use std::time::Duration;
 use types::Time;
 

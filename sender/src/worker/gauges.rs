@@ -1,10 +1,8 @@
 //! The account in numbers.
 
 use super::{Owned, Worker};
-use crate::{
-    model::{Place, State},
-    stats::Gauges,
-};
+use crate::stats::Gauges;
+use sender_model::{Place, State};
 use std::{sync::atomic::Ordering, time::Duration};
 
 /// How often numbers are made.

@@ -3,9 +3,9 @@
 use super::{Owned, Worker};
 use crate::{
     duty::Duty,
-    model::{Command, Request, key},
     store::{SCAN_ROWS_MAX, StoreError, scan_all},
 };
+use sender_model::{Command, Request, key};
 use std::time::Duration;
 use types::Time;
 

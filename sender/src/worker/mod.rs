@@ -18,14 +18,10 @@ mod gauges;
 mod inbox;
 mod own;
 
-use crate::{
-    duty::Duty,
-    model::{Account, AccountId, Request},
-    shared::Shared,
-    target::Target,
-};
+use crate::{duty::Duty, shared::Shared, target::Target};
 use act::Reply;
 use futures_util::stream::FuturesUnordered;
+use sender_model::{Account, AccountId, Request};
 use std::sync::{
     Arc,
     atomic::{AtomicU64, AtomicUsize, Ordering},

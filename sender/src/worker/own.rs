@@ -4,11 +4,11 @@ use super::{Ending, Message, NotOwned, Owned, Worker};
 use crate::{
     duty::Duty,
     facade::Error,
-    model::Fence,
     stats::Stats,
     store::{Acquired, LEASE_MS, load_account},
 };
 use futures_util::stream::FuturesUnordered;
+use sender_model::Fence;
 use std::{sync::Arc, sync::atomic::Ordering, time::Duration};
 use types::Time;
 

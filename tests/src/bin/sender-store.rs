@@ -4,10 +4,8 @@
 //! once it is durable; `hold URL NAMESPACE TTL_MS` takes a lease, prints its epoch, and for every line that comes in tries
 //! to write and prints how that went.
 
-use sender::{
-    model::{Authority, Commit, Fence, Write},
-    store::{Acquired, Embedded, EmbeddedOptions, Redis, RedisOptions, Store, StoreError},
-};
+use sender::store::{Acquired, Embedded, EmbeddedOptions, Redis, RedisOptions, Store, StoreError};
+use sender_model::{Authority, Commit, Fence, Write};
 use std::{io::Write as _, path::Path, process::ExitCode, sync::Arc};
 use tests::sender_store::{acceptance, account, bench};
 

@@ -2,7 +2,7 @@
 
 use crate::sim::rng::Rng;
 use alloy_primitives::{B256, U256, keccak256};
-use sender::model::{Answer, BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, Signed, View};
+use sender_model::{Answer, BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, Signed, View};
 use std::collections::BTreeMap;
 
 /// What a transaction does, as far as the simulation cares.

@@ -2,12 +2,10 @@
 
 use super::chain::{Chain, Payload};
 use alloy_primitives::B256;
-use sender::{
-    model::{
-        Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, Place, Request, RequestId,
-        Slot, State, Subject, Write, key,
-    },
-    store::Lease,
+use sender::store::Lease;
+use sender_model::{
+    Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, Place, Request, RequestId,
+    Slot, State, Subject, Write, key,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

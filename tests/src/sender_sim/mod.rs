@@ -17,7 +17,7 @@ mod worker;
 mod world;
 
 use alloy_primitives::B256;
-use sender::model::Mistake;
+use sender_model::Mistake;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// How to run.

@@ -2,7 +2,7 @@
 
 use super::{chain::Chain, check::Checker};
 use alloy_primitives::U256;
-use sender::model::{Account, Attempt, AttemptKind, Place, Request, RequestId, Slot, State, key};
+use sender_model::{Account, Attempt, AttemptKind, Place, Request, RequestId, Slot, State, key};
 use types::{Duration, Time};
 
 impl Checker {

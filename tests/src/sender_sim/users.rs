@@ -7,7 +7,7 @@ use super::{
 };
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
-use sender::model::{
+use sender_model::{
     AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, Known, NewRequest,
     Purpose, RawSubmission, Request, RequestId, accept, key,
 };
@@ -125,7 +125,7 @@ impl Simulation {
             fees: rng
                 .chance(200)
                 .then_some(Fees { max_fee_per_gas: fee, max_priority_fee_per_gas: fee / 10 }),
-            fee_cap: rng.chance(200).then_some(sender::model::FeeCap(fee * 3)),
+            fee_cap: rng.chance(200).then_some(sender_model::FeeCap(fee * 3)),
             legacy: rng.chance(100),
             ..Intent::default()
         };

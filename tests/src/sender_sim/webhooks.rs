@@ -5,7 +5,7 @@ use super::{
     faults::Fault,
     world::{Committing, Simulation},
 };
-use sender::model::{Config, Delivery, Event, Subject, delivery, key};
+use sender_model::{Config, Delivery, Event, Subject, delivery, key};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the receivers have got.

@@ -5,7 +5,7 @@ use super::{
     world::{Due, Simulation},
 };
 use alloy_primitives::{B256, Bytes};
-use sender::model::{
+use sender_model::{
     Answer, BlockCheck, ReceiptAnswer, RequestId, Signed, Simulation as Simulated, Ticket, View, classify,
 };
 

@@ -8,11 +8,9 @@ use super::{
     world::{Committing, Due, Simulation},
 };
 use alloy_primitives::B256;
-use sender::{
-    model::{
-        Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key, retention,
-    },
-    store::{Acquired, LEASE_MS, Outcome},
+use sender::store::{Acquired, LEASE_MS, Outcome};
+use sender_model::{
+    Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key, retention,
 };
 use types::{Duration, Time};
 

@@ -12,10 +12,8 @@ use super::{
 };
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
-use sender::{
-    model::{Account, AccountId, Commit, Config, key},
-    store::{self, Memory},
-};
+use sender::store::{self, Memory};
+use sender_model::{Account, AccountId, Commit, Config, key};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -239,7 +237,7 @@ impl Simulation {
         world.chain.set_balance(plenty());
         world.note(|| "healed".into());
         self.workers.iter_mut().for_each(|worker| worker.frozen_until = 0);
-        self.command(sender::model::CommandKind::Resume);
+        self.command(sender_model::CommandKind::Resume);
     }
 
     fn is_done(&self) -> bool {

@@ -1,11 +1,9 @@
 //! What every store must do, in the order in which one would explain it. A store that differs in any of it panics here.
 
 use super::{acceptance, account};
-use sender::{
-    model::{
-        Authority, Commit, Config, Fence, Precondition, Request, State, UsedName, Write, key, retention,
-    },
-    store::{Acquired, Outcome, Store, StoreError},
+use sender::store::{Acquired, Outcome, Store, StoreError};
+use sender_model::{
+    Authority, Commit, Config, Fence, Precondition, Request, State, UsedName, Write, key, retention,
 };
 use std::sync::Arc;
 use types::{Duration, Time};

@@ -8,7 +8,7 @@ pub mod redis_server;
 pub mod twins;
 
 use alloy_primitives::{Address, keccak256};
-use sender::model::{AccountId, Commit, Config, Decision, Intent, NewRequest, accept};
+use sender_model::{AccountId, Commit, Config, Decision, Intent, NewRequest, accept};
 use types::Time;
 
 /// The account of the checks.

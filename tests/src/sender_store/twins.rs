@@ -1,10 +1,8 @@
 //! Twins: the same random commits, leases and reads on two stores must have the same answers.
 
 use crate::sim::rng::Rng;
-use sender::{
-    model::{Authority, Commit, Fence, Precondition, Write},
-    store::{Acquired, Store},
-};
+use sender::store::{Acquired, Store};
+use sender_model::{Authority, Commit, Fence, Precondition, Write};
 
 /// Longer than any check takes, so that the two clocks do not matter.
 const LONG_MS: u64 = 600_000;

@@ -1,13 +1,10 @@
 //! The sender's stores: the same behaviour on all three, and what each promises when a process dies, stops or restarts.
 
 use rustix::process::{Pid, Signal, kill_process};
-use sender::{
-    model::key,
-    store::{
-        Acquired, Durability, Embedded, EmbeddedOptions, Memory, Outcome, Redis, RedisOptions, Store,
-        StoreError,
-    },
+use sender::store::{
+    Acquired, Durability, Embedded, EmbeddedOptions, Memory, Outcome, Redis, RedisOptions, Store, StoreError,
 };
+use sender_model::key;
 use std::{
     io::{BufRead, BufReader, Write},
     path::Path,

@@ -5,10 +5,10 @@ use crate::{
     Error,
     facade::{Done, Kind, RawTransaction},
     keys::LocalSigner,
-    model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State},
     transaction,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
+use sender_model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State};
 use types::Time;
 
 async fn signed(key: u8, nonce: u64) -> Bytes {

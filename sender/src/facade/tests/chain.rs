@@ -1,14 +1,12 @@
 //! A chain in memory that mines what it can at once, unless it is told to wait, and that can lose its answers.
 
-use crate::{
-    model::{
-        Answer, BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View,
-    },
-    target::{Asked, Target, TargetError},
-};
+use crate::target::{Asked, Target, TargetError};
 use alloy_consensus::{Transaction as _, TxEnvelope, transaction::SignerRecoverable};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use sender_model::{
+    Answer, BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View,
+};
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard},

@@ -5,13 +5,13 @@ use crate::{
     Error,
     facade::{From, Funding, Kind, NewEndpoint, NewGroup},
     forget::Forgetting,
-    model::{
-        AcceptError, AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Fence, Intent,
-        Request, RequestId, State, StateName, Subject, UsedName, Write, delivery::TRIES_MAX, key,
-    },
     store::{Acquired, LEASE_MS, Outcome},
 };
 use alloy_primitives::{Address, B256, U256};
+use sender_model::{
+    AcceptError, AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Fence, Intent, Request,
+    RequestId, State, StateName, Subject, UsedName, Write, delivery::TRIES_MAX, key,
+};
 use types::Time;
 
 /// A world that keeps nothing for longer than a millisecond, except dead letters and names.

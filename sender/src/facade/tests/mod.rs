@@ -12,12 +12,12 @@ use super::{Error, From, NewGroup, Sender, Settings, StartDeliveries, Submission
 use crate::{
     clock::Clock,
     keys::LocalKeys,
-    model::{AccountId, Config, Event, Intent, RequestId, State, Subject},
     signer::Keys,
     store::{Memory, Store},
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use chain::Chain;
+use sender_model::{AccountId, Config, Event, Intent, RequestId, State, Subject};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::broadcast;
 

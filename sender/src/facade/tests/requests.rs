@@ -3,11 +3,11 @@
 use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
-    facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, StateName, Transaction},
-    model::{AcceptError, AccountId, Failure, Held, Limits, OperationError, State},
+    facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, Transaction},
     worker::Message,
 };
 use alloy_primitives::{Address, B256, U256};
+use sender_model::{AcceptError, AccountId, Failure, Held, Limits, OperationError, State, StateName};
 use std::time::Duration;
 
 #[tokio::test]

@@ -6,13 +6,10 @@ use crate::{
     duty::{Deliveries, Duty},
     facade::{Done, Error, From, Kind},
     keys::LocalKeys,
-    model::{
-        Commit, Fence, State,
-        commit::{Key, Value},
-    },
     signer::Keys,
     store::{Acquired, Memory, Outcome, Pending, Store},
 };
+use sender_model::{Commit, Fence, Key, State, Value};
 use std::{sync::Arc, time::Duration};
 
 /// Rows in memory that say that others may write them too, as Redis does.

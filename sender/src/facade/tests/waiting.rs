@@ -5,13 +5,10 @@ use crate::{
     Error,
     clock::Clock,
     facade::{Filter, From, Kind, Sending, Submission},
-    model::{
-        Authority, Commit, Fence, Held, State,
-        commit::{Key, Value},
-    },
     store::{Acquired, Memory, Outcome, Pending, Store, StoreError},
 };
 use alloy_primitives::U256;
+use sender_model::{Authority, Commit, Fence, Held, Key, State, Value};
 use std::{
     sync::{
         Arc,

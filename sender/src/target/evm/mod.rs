@@ -14,14 +14,12 @@ pub use provider::ProviderOptions;
 pub use read::{call_object, receipt as read_receipt};
 
 use super::{Asked, Target, TargetError};
-use crate::{
-    http::{Client, Rules},
-    model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View},
-};
+use crate::http::{Client, Rules};
 use alloy_primitives::{Address, B256, Bytes};
 use ask::{Failed, RpcError};
 use identity::Identity;
 use provider::Provider;
+use sender_model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 

@@ -10,12 +10,10 @@ use super::{
     identity::Identity,
     is_null, read,
 };
-use crate::{
-    http::Client,
-    model::{BlockCheck, Head, Nonce, Quote, ReceiptAnswer, View},
-};
+use crate::http::Client;
 use alloy_primitives::{Address, B256};
 use futures_util::future::try_join_all;
+use sender_model::{BlockCheck, Head, Nonce, Quote, ReceiptAnswer, View};
 use serde_json::{Value, json};
 use std::{
     sync::Mutex,

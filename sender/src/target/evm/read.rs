@@ -1,7 +1,7 @@
 //! Reading what nodes answer. What cannot be read is nothing, never a guess.
 
-use crate::model::{Head, Inclusion, Intent, Quote, ReceiptAnswer};
 use alloy_primitives::{Address, B256, Bytes, U256};
+use sender_model::{Head, Inclusion, Intent, Quote, ReceiptAnswer};
 use serde_json::{Value, json};
 
 /// Logs of receipts that are kept with a request; a longer receipt is kept without them.

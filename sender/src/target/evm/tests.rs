@@ -1,11 +1,9 @@
 //! Providers that answer, refuse, and are not there.
 
 use super::{CONFIRMATIONS, Evm, ProviderOptions};
-use crate::{
-    model::{Answer, Intent, ReceiptAnswer, SendClass, Simulation, classify},
-    target::Target,
-};
+use crate::target::Target;
 use alloy_primitives::{Address, B256, Bytes, U256};
+use sender_model::{Answer, Intent, ReceiptAnswer, SendClass, Simulation, classify};
 use serde_json::{Value, json};
 use std::{
     sync::{

@@ -1,10 +1,8 @@
 //! Events that come while their lane is busy with the one before: none of them waits for the next.
 
 use super::*;
-use crate::{
-    model::commit::{Key, Value},
-    store::Pending,
-};
+use crate::store::Pending;
+use sender_model::{Key, Value};
 use tokio::sync::Semaphore;
 
 /// Rows behind a gate: what a lane reads of itself is told only when the gate is open.

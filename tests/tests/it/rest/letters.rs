@@ -5,10 +5,8 @@ use super::{
     world::{ALICE, Caller, dev},
 };
 use hyper::Method;
-use sender::{
-    model::{Authority, Commit, Delivery, Fence, Write, delivery::TRIES_MAX},
-    store::{Acquired, Embedded, EmbeddedOptions, LEASE_MS, Outcome, Store},
-};
+use sender::store::{Acquired, Embedded, EmbeddedOptions, LEASE_MS, Outcome, Store};
+use sender_model::{Authority, Commit, Delivery, Fence, Write, delivery::TRIES_MAX};
 use serde_json::{Value, json};
 use std::{
     path::Path,

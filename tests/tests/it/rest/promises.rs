@@ -4,10 +4,8 @@
 use super::world::{ALICE, BOB, Caller, dev};
 use alloy_primitives::{Address, hex};
 use hyper::Method;
-use sender::{
-    model::{Config, Request, key, retention},
-    store::{Acquired, Embedded, EmbeddedOptions, LEASE_MS, Outcome, Store},
-};
+use sender::store::{Acquired, Embedded, EmbeddedOptions, LEASE_MS, Outcome, Store};
+use sender_model::{Config, Request, key, retention};
 use serde_json::{Value, json};
 use std::path::Path;
 use tests::process::Pectin;

@@ -1,7 +1,7 @@
 //! What an operator or a caller may ask of an account.
 
 use super::{Account, RESETS_KEPT, watch::millis};
-use crate::model::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
+use crate::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
 use types::Time;
 
 /// The answer to a cancellation.
@@ -123,7 +123,7 @@ impl Account {
     ) -> Result<CancelAnswer, OperationError> {
         let sent = self.watches.get(&nonce).is_none_or(|watch| watch.sent);
         #[cfg(feature = "bugs")]
-        let sent = sent && !self.makes(crate::model::Mistake::RecycleAfterSend);
+        let sent = sent && !self.makes(crate::Mistake::RecycleAfterSend);
         let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return Ok(CancelAnswer::TooLate) };
         if sent && !self.config.holds_key {
             return Err(OperationError::NoKey(nonce));
@@ -232,7 +232,7 @@ impl Account {
         let view = self.fresh_view(now).ok_or(OperationError::NoView)?;
         self.drop_new_drafts();
         #[cfg(feature = "bugs")]
-        if self.makes(crate::model::Mistake::ResetInFlight) {
+        if self.makes(crate::Mistake::ResetInFlight) {
             self.reset_in_flight(view.latest_count, now);
         }
         let gone: Vec<Nonce> = self

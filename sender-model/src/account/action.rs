@@ -1,6 +1,6 @@
 //! What the owner is to do outside. Every action may be lost or done twice; the machine asks again.
 
-use crate::model::{Draft, Intent, Nonce, RequestId};
+use crate::{Draft, Intent, Nonce, RequestId};
 use alloy_primitives::{B256, Bytes};
 
 /// Something to do.

@@ -1,6 +1,6 @@
 //! The table against a corpus of answers that nodes and providers give.
 
-use crate::model::{Answer, SendClass, classify};
+use crate::{Answer, SendClass, classify};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(serde::Deserialize)]
@@ -30,7 +30,7 @@ fn error(http_status: Option<u16>, code: Option<i64>, message: &str) -> Answer {
 
 #[test]
 fn every_answer_of_the_corpus_is_understood() {
-    let corpus: Vec<Line> = serde_json::from_str(include_str!("../../../corpus/send-answers.json")).unwrap();
+    let corpus: Vec<Line> = serde_json::from_str(include_str!("../../corpus/send-answers.json")).unwrap();
     let mut clients = BTreeMap::<String, BTreeSet<&str>>::new();
     for line in &corpus {
         let class = classify(&error(Some(200), Some(line.code), &line.message));

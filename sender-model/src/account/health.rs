@@ -1,7 +1,7 @@
 //! How an account is doing, for those who watch.
 
 use super::Account;
-use crate::model::{Held, Place, Request, RequestId, State};
+use crate::{Held, Place, Request, RequestId, State};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use types::Time;

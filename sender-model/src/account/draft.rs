@@ -4,7 +4,7 @@ use super::{
     Account, Action,
     watch::{Simulated, millis},
 };
-use crate::model::{
+use crate::{
     AttemptKind, Draft, EventKind, Failure, Fees, Held, Intent, Nonce, Place, Purpose, Quote, RequestId,
     Signed, Simulation, State, View,
 };

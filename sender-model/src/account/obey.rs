@@ -1,7 +1,7 @@
 //! Commands that other processes have left.
 
 use super::{Account, OperationError, watch::millis};
-use crate::model::{Command, CommandKind, Write};
+use crate::{Command, CommandKind, Write};
 use types::Time;
 
 /// How long a command is kept that cannot be obeyed yet.

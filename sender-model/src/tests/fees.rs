@@ -1,6 +1,6 @@
 //! The rule of replacements, for all fees.
 
-use crate::model::{Fees, Quote};
+use crate::{Fees, Quote};
 use proptest::prelude::*;
 
 fn fees() -> impl Strategy<Value = Fees> {

@@ -2,9 +2,7 @@
 //! does not have, changes nothing.
 
 use super::{Account, watch::millis};
-use crate::model::{
-    AttemptKind, BlockCheck, EventKind, Mined, Nonce, Place, ReceiptAnswer, RequestId, State, View,
-};
+use crate::{AttemptKind, BlockCheck, EventKind, Mined, Nonce, Place, ReceiptAnswer, RequestId, State, View};
 use alloy_primitives::B256;
 use types::Time;
 
@@ -61,7 +59,7 @@ impl Account {
         let missing = slot.attempts.iter().all(|attempt| not_found(attempt.hash));
         self.watch(nonce).missing |= missing;
         #[cfg(feature = "bugs")]
-        if self.makes(crate::model::Mistake::ReceiptErrorIsReplaced) && nonce < self.count() {
+        if self.makes(crate::Mistake::ReceiptErrorIsReplaced) && nonce < self.count() {
             self.lose(nonce, now);
         }
     }

@@ -1,7 +1,7 @@
 //! What is remembered about a question or a send while its owner lives.
 
 use super::Account;
-use crate::model::Nonce;
+use crate::Nonce;
 use types::{Duration, Time};
 
 /// How a bound nonce is being watched.

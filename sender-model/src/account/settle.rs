@@ -1,7 +1,7 @@
 //! The end of a nonce: one of our attempts is final, or somebody else's transaction is.
 
 use super::Account;
-use crate::model::{
+use crate::{
     AttemptKind, CancelReason, EventKind, Failure, Mined, Nonce, OnForeign, PastAttempt, Place, RequestId,
     Slot, State,
 };

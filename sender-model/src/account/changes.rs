@@ -1,7 +1,7 @@
 //! What has changed since the last commit, and the commit that makes it durable.
 
 use super::Account;
-use crate::model::{
+use crate::{
     Authority, Commit, Event, EventKind, Fence, Nonce, Place, Precondition, Request, RequestId, State, Write,
     accept::event_rows, commit::COMMIT_ROWS_MAX, key,
 };

@@ -4,7 +4,7 @@
 //! The set is bounded, and a new owner begins with an empty one. So it only spares the account a commit that cannot
 //! succeed: what makes a stale copy harmless is the condition under which a request that was taken in is first written.
 
-use crate::model::RequestId;
+use crate::RequestId;
 use std::collections::{BTreeSet, VecDeque};
 use types::Time;
 

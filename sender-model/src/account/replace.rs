@@ -2,7 +2,7 @@
 //! is to be cancelled. All follow one rule.
 
 use super::{Account, Action, draft::Plan, watch::millis};
-use crate::model::{Attempt, AttemptKind, Fees, Intent, Nonce, Place, Purpose, Slot, View};
+use crate::{Attempt, AttemptKind, Fees, Intent, Nonce, Place, Purpose, Slot, View};
 use alloy_primitives::U256;
 use types::Time;
 
@@ -92,7 +92,7 @@ impl Account {
         };
         let mut market = Fees::from_quote(&view.quote, cap);
         #[cfg(feature = "bugs")]
-        if self.makes(crate::model::Mistake::BumpFromQuote) {
+        if self.makes(crate::Mistake::BumpFromQuote) {
             return Fees::default().bumped(self.config.bump_percent, &market, cap);
         }
         if let Some(wanted) = wish {

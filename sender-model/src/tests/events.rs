@@ -1,7 +1,7 @@
 //! Events: one form for all that is told about a request, and a name that no other event ever has.
 
 use super::harness::{Owner, account_id, id};
-use crate::model::{Config, Event, Head, Inclusion, ReceiptAnswer, Subject};
+use crate::{Config, Event, Head, Inclusion, ReceiptAnswer, Subject};
 use alloy_primitives::B256;
 use types::Time;
 

@@ -3,7 +3,7 @@
 //! stays below what was final is shown as well, for one of the two must be wrong.
 
 use super::{Account, watch::millis};
-use crate::model::{EventKind, View};
+use crate::{EventKind, View};
 use types::Time;
 
 /// The farthest that the chain's count may rise between two looks, in transactions.

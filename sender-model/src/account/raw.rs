@@ -2,7 +2,7 @@
 //! only their signer could make them dearer.
 
 use super::{Account, OperationError};
-use crate::model::{
+use crate::{
     Attempt, AttemptKind, EventKind, Fees, Intent, Nonce, Precondition, Request, RequestId, Slot, State, key,
 };
 use alloy_primitives::{B256, Bytes};

@@ -1,7 +1,7 @@
 //! Beginning: what the store has becomes what is in memory.
 
 use super::{Account, Row, changes::Changes, ended::Ended, watch::Watch};
-use crate::model::{AccountId, Config, Nonce, Place, Request, State};
+use crate::{AccountId, Config, Nonce, Place, Request, State};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -120,7 +120,7 @@ fn read_places(rows: &[(String, Vec<u8>)]) -> Result<BTreeMap<Nonce, Place>, Loa
     Ok(places)
 }
 
-fn read_requests(rows: &[Vec<u8>]) -> Result<BTreeMap<crate::model::RequestId, Request>, LoadError> {
+fn read_requests(rows: &[Vec<u8>]) -> Result<BTreeMap<crate::RequestId, Request>, LoadError> {
     let mut requests = BTreeMap::new();
     for bytes in rows {
         let request: Request = read("request", bytes)?;

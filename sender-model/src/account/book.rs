@@ -1,7 +1,7 @@
 //! The nonce book: `[base, next)` is the disjoint union of final, foreign, bound, leased and free.
 
 use super::{Account, draft::Waiting, watch::millis};
-use crate::model::{EventKind, Nonce, Place, View};
+use crate::{EventKind, Nonce, Place, View};
 use alloy_primitives::U256;
 use types::Time;
 

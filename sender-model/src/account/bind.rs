@@ -6,7 +6,7 @@ use super::{
     draft::Waiting,
     watch::{Watch, millis},
 };
-use crate::model::{
+use crate::{
     Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write,
     key,
 };

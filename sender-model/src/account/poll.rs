@@ -1,7 +1,7 @@
 //! What to do now: recover, confirm, send, in this order and so much at a time.
 
 use super::{Account, Action, watch::millis};
-use crate::model::{CancelReason, EventKind, Nonce, Place, RequestId, Slot, State};
+use crate::{CancelReason, EventKind, Nonce, Place, RequestId, Slot, State};
 use std::collections::BTreeSet;
 use types::Time;
 
@@ -180,7 +180,7 @@ impl Account {
             let Some(slot) = place.slot().filter(|slot| slot.mined.is_none()) else { continue };
             let may_leave = |hash| {
                 #[cfg(feature = "bugs")]
-                if self.config.makes(crate::model::Mistake::SendBeforeRecord) {
+                if self.config.makes(crate::Mistake::SendBeforeRecord) {
                     return true;
                 }
                 self.changes.is_durable(hash)

@@ -1,7 +1,7 @@
 //! The nonce book: loans, gaps, resets, limits.
 
 use super::harness::{Owner, account_id, id};
-use crate::model::{
+use crate::{
     AttemptKind, Command, CommandKind, Config, EventKind, Fees, Intent, OperationError, Place, RawSubmission,
     State,
 };
@@ -80,7 +80,7 @@ fn a_loan_that_runs_out_is_filled_or_reported() {
         owner.wait(5_001);
         owner.run();
         let told = owner.rows.values().any(|row| {
-            serde_json::from_slice::<crate::model::Event>(row)
+            serde_json::from_slice::<crate::Event>(row)
                 .is_ok_and(|event| event.kind == EventKind::ActionRequired)
         });
         assert_eq!(owner.account.places()[&5].slot().is_some(), holds_key);
@@ -167,8 +167,7 @@ fn above_so_many_free_nonces_no_new_one_is_given() {
     owner.run();
     assert_eq!(owner.account.nonce_health(now).gap_count, 4);
     let told = owner.rows.values().filter(|row| {
-        serde_json::from_slice::<crate::model::Event>(row)
-            .is_ok_and(|event| event.kind == EventKind::NonceGap)
+        serde_json::from_slice::<crate::Event>(row).is_ok_and(|event| event.kind == EventKind::NonceGap)
     });
     assert_eq!(told.count(), 1);
     // Free ones are used; that is the way out.
@@ -182,7 +181,7 @@ fn a_paused_account_binds_nothing_new() {
     owner.accept("a");
     owner.run();
     assert_eq!(owner.state("a"), State::Accepted { held: None });
-    assert_eq!(owner.account.held(&id("a")), Some(crate::model::Held::Paused));
+    assert_eq!(owner.account.held(&id("a")), Some(crate::Held::Paused));
     owner.restart();
     owner.run();
     assert_eq!(owner.account.waiting(), 1);

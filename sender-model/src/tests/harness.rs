@@ -1,6 +1,6 @@
 //! An owner for one account, with a chain that says what a test wants.
 
-use crate::model::{
+use crate::{
     Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
     Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject,
     View, Write, accept, key,

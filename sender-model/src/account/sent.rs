@@ -1,7 +1,7 @@
 //! What nodes say to what was sent.
 
 use super::{Account, watch::millis};
-use crate::model::{AttemptKind, CancelReason, EventKind, Nonce, Place, SendClass, State};
+use crate::{AttemptKind, CancelReason, EventKind, Nonce, Place, SendClass, State};
 use alloy_primitives::B256;
 use types::Time;
 
@@ -14,7 +14,7 @@ impl Account {
         }
         self.watch(nonce).sending = None;
         #[cfg(feature = "bugs")]
-        if *class == SendClass::Unknown && self.makes(crate::model::Mistake::TimeoutIsFailure) {
+        if *class == SendClass::Unknown && self.makes(crate::Mistake::TimeoutIsFailure) {
             self.forget_attempt(nonce, now);
             return;
         }

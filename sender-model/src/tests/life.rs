@@ -1,7 +1,7 @@
 //! The life of requests, step by step.
 
 use super::harness::{Owner, id};
-use crate::model::{
+use crate::{
     BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
     Intent, Place, ReceiptAnswer, SendClass, Simulation, State, StateName, UsedName, key, retention,
 };
@@ -105,7 +105,7 @@ fn nothing_leaves_before_it_is_durable() {
     // Look, simulate, sign; but nobody commits.
     for _ in 0..5 {
         for action in owner.account.poll(now) {
-            use crate::model::{Action, Signed};
+            use crate::{Action, Signed};
             match action {
                 Action::Look => owner.account.handle_view(owner.view, now),
                 Action::Simulate(id, _) => owner.account.handle_simulation(&id, Simulation::Gas(1), now),

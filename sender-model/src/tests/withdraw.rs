@@ -1,7 +1,7 @@
 //! Requests whose callers do not wait any longer.
 
 use super::harness::{Owner, id};
-use crate::model::{Command, CommandKind, Config, Held, Intent, State, Withdrawal};
+use crate::{Command, CommandKind, Config, Held, Intent, State, Withdrawal};
 use alloy_primitives::U256;
 
 fn dear(owner: &Owner) -> Intent {
