@@ -83,4 +83,4 @@ pub(crate) use reading::Reading;
 pub use server::{Body, Routes, Server, discard, is_operator, nothing_else, text};
 pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
 pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};
-pub use stats::{Buckets, Histogram, MethodStats, SECONDS, Stats};
+pub use stats::{MethodStats, SECONDS, Stats};

@@ -3,6 +3,7 @@
 //! Methods are counted under the names that exist here; whatever else a client calls is one name more. So nobody can make
 //! the table grow.
 
+use histogram::{Buckets, Histogram};
 use std::{
     collections::HashMap,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -11,60 +12,6 @@ use std::{
 
 /// Upper bounds in seconds for what takes between a blink and a timeout.
 pub const SECONDS: &[f64] = &[0.0001, 0.000_5, 0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0];
-
-/// How often a value fell under each of some bounds.
-#[derive(Debug)]
-pub struct Histogram {
-    bounds: &'static [f64],
-    counts: Vec<AtomicU64>,
-    /// In millionths, so that it can be added to.
-    sum_micros: AtomicU64,
-}
-
-/// A histogram at one moment.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Buckets {
-    /// Upper bounds.
-    pub bounds: &'static [f64],
-    /// How many values were at most as large as each bound, and how many there were.
-    pub up_to: Vec<u64>,
-    /// How many values there were.
-    pub count: u64,
-    /// Their sum.
-    pub sum: f64,
-}
-
-impl Histogram {
-    /// Without any value.
-    pub fn new(bounds: &'static [f64]) -> Self {
-        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
-        Self { bounds, counts, sum_micros: AtomicU64::new(0) }
-    }
-
-    /// Counts a value.
-    pub fn observe(&self, value: f64) {
-        let place = self.bounds.partition_point(|bound| *bound < value);
-        self.counts[place].fetch_add(1, Relaxed);
-        self.sum_micros.fetch_add((value * 1e6) as u64, Relaxed);
-    }
-
-    /// Counts a duration, in seconds.
-    pub fn observe_duration(&self, duration: Duration) {
-        self.observe(duration.as_secs_f64());
-    }
-
-    /// The values so far.
-    pub fn buckets(&self) -> Buckets {
-        let mut sum = 0;
-        let mut up_to = self.counts.iter().map(|count| {
-            sum += count.load(Relaxed);
-            sum
-        });
-        let up_to = up_to.by_ref().collect::<Vec<_>>();
-        let count = up_to.last().copied().unwrap_or(0);
-        Buckets { bounds: self.bounds, up_to, count, sum: self.sum_micros.load(Relaxed) as f64 / 1e6 }
-    }
-}
 
 /// How often a method was called, and how long it took.
 #[derive(Debug)]
@@ -160,16 +107,6 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_histogram_counts_upwards() {
-        let histogram = Histogram::new(&[1.0, 10.0]);
-        for value in [0.5, 1.0, 2.0, 50.0] {
-            histogram.observe(value);
-        }
-        let buckets = histogram.buckets();
-        assert_eq!((buckets.up_to, buckets.count, buckets.sum), (vec![2, 3, 4], 4, 53.5));
-    }
 
     #[test]
     fn nobody_can_make_the_table_grow() {

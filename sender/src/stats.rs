@@ -1,6 +1,7 @@
 //! Numbers for those who watch: counters since the start, gauges per account, two histograms. Plain values; whoever
 //! renders them takes a [`Snapshot`].
 
+use histogram::{Buckets, Histogram};
 use sender_model::{AccountId, Event, EventKind, Nonce};
 use serde::Serialize;
 use std::{
@@ -10,9 +11,10 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
+use types::Time;
 
-/// The upper bounds of the histograms' buckets, in milliseconds; what is above falls into one more bucket.
-pub const BUCKETS_MS: [u64; 12] = [10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000];
+/// The upper bounds of the histograms' buckets, in seconds.
+const SECONDS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
 macro_rules! counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -85,43 +87,6 @@ counters! {
     webhooks_dead,
 }
 
-/// A histogram of times.
-#[derive(Debug, Default)]
-pub(crate) struct Histogram {
-    buckets: [AtomicU64; BUCKETS_MS.len() + 1],
-    sum_ms: AtomicU64,
-}
-
-impl Histogram {
-    pub(crate) fn record(&self, ms: u64) {
-        let bucket = BUCKETS_MS.iter().position(|bound| ms <= *bound).unwrap_or(BUCKETS_MS.len());
-        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
-        self.sum_ms.fetch_add(ms, Ordering::Relaxed);
-    }
-
-    fn times(&self) -> Times {
-        let buckets = self.buckets.each_ref().map(|bucket| bucket.load(Ordering::Relaxed));
-        Times { buckets: buckets.to_vec(), sum_ms: self.sum_ms.load(Ordering::Relaxed) }
-    }
-}
-
-/// A histogram as it is.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Times {
-    /// How many fell into each bucket of [`BUCKETS_MS`], not summed up; the last is for what is above.
-    pub buckets: Vec<u64>,
-    /// The sum of all, in milliseconds.
-    pub sum_ms: u64,
-}
-
-impl Times {
-    /// How many there were.
-    pub fn count(&self) -> u64 {
-        self.buckets.iter().sum()
-    }
-}
-
 /// An account in numbers, as of its last pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -147,25 +112,36 @@ pub struct Gauges {
 }
 
 /// Everything, at one moment.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Snapshot {
     /// Since the start.
     pub totals: Totals,
     /// Accounts that this process runs.
     pub accounts: BTreeMap<AccountId, Gauges>,
-    /// From acceptance until a node had it.
-    pub queued_to_sent: Times,
-    /// From acceptance until it was in a block.
-    pub queued_to_mined: Times,
+    /// From acceptance until a node had it, in seconds.
+    pub queued_to_sent: Buckets,
+    /// From acceptance until it was in a block, in seconds.
+    pub queued_to_mined: Buckets,
 }
 
 /// Where numbers are gathered.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Stats {
     pub counters: Counters,
     pub queued_to_sent: Histogram,
     pub queued_to_mined: Histogram,
     accounts: Mutex<BTreeMap<AccountId, Gauges>>,
+}
+
+impl Default for Stats {
+    fn default() -> Self {
+        Self {
+            counters: Counters::default(),
+            queued_to_sent: Histogram::new(SECONDS),
+            queued_to_mined: Histogram::new(SECONDS),
+            accounts: Mutex::default(),
+        }
+    }
 }
 
 impl Stats {
@@ -174,8 +150,8 @@ impl Stats {
         Snapshot {
             totals: self.counters.totals(),
             accounts,
-            queued_to_sent: self.queued_to_sent.times(),
-            queued_to_mined: self.queued_to_mined.times(),
+            queued_to_sent: self.queued_to_sent.buckets(),
+            queued_to_mined: self.queued_to_mined.buckets(),
         }
     }
 
@@ -208,12 +184,16 @@ impl Stats {
         let waited = || {
             let accepted_at =
                 event.data.get("request").and_then(|request| request.get("acceptedAt"))?.as_u64()?;
-            Some(event.at.as_millis().saturating_sub(accepted_at))
+            Some(event.at.since(Time::from_millis(accepted_at)))
         };
         match event.kind {
             EventKind::Accepted => Self::count(&counters.accepted, 1),
-            EventKind::Submitted => waited().into_iter().for_each(|ms| self.queued_to_sent.record(ms)),
-            EventKind::Mined => waited().into_iter().for_each(|ms| self.queued_to_mined.record(ms)),
+            EventKind::Submitted => {
+                waited().into_iter().for_each(|time| self.queued_to_sent.observe_duration(time))
+            }
+            EventKind::Mined => {
+                waited().into_iter().for_each(|time| self.queued_to_mined.observe_duration(time))
+            }
             EventKind::Confirmed => Self::count(&counters.confirmed, 1),
             EventKind::Reverted => Self::count(&counters.reverted, 1),
             EventKind::Failed => Self::count(&counters.failed, 1),

@@ -1,7 +1,8 @@
 //! What is counted as it happens.
 
+use histogram::Histogram;
 use parking_lot::Mutex;
-use rpc::{Histogram, PoolIndex, SECONDS, Times};
+use rpc::{PoolIndex, SECONDS, Times};
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU64, Ordering::Relaxed},

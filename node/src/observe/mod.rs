@@ -22,9 +22,10 @@ pub use scrape::{Limits, Scraped, scrape};
 pub use table::{Kind, METRICS, Metric, reference};
 
 use counters::Counters;
+use histogram::Histogram;
 use lines::Lines;
 use parking_lot::Mutex;
-use rpc::{Histogram, PoolIndex, Snapshot};
+use rpc::{PoolIndex, Snapshot};
 use types::{Event, Time};
 
 /// Takes note of everything that happens. Shared by the journal's thread, which tells it, and whoever asks.

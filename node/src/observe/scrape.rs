@@ -5,8 +5,8 @@ use crate::{
     health::{Code, Health},
     observe::counters::STAGES,
 };
-use ::sender::stats::{BUCKETS_MS, Gauges, Times};
-use rpc::{Buckets, Snapshot};
+use ::sender::stats::Gauges;
+use rpc::Snapshot;
 use types::Time;
 
 /// What a scrape is made of, besides what was counted.
@@ -168,27 +168,6 @@ fn rpc(text: &mut Text, scraped: &Scraped<'_>) {
     text.histograms("pectin_rpc_request_seconds", seconds);
 }
 
-/// The bounds of the sender's histograms, in seconds.
-const SENDER_SECONDS: [f64; BUCKETS_MS.len()] = {
-    let mut bounds = [0.0; BUCKETS_MS.len()];
-    let mut place = 0;
-    while place < bounds.len() {
-        bounds[place] = BUCKETS_MS[place] as f64 / 1000.0;
-        place += 1;
-    }
-    bounds
-};
-
-fn buckets(times: &Times) -> Buckets {
-    let mut sum = 0;
-    let up_to = (0..=BUCKETS_MS.len()).map(|place| {
-        sum += times.buckets.get(place).copied().unwrap_or(0);
-        sum
-    });
-    let up_to = up_to.collect();
-    Buckets { bounds: &SENDER_SECONDS, up_to, count: times.count(), sum: times.sum_ms as f64 / 1000.0 }
-}
-
 fn sender(text: &mut Text, sender: &::sender::stats::Snapshot) {
     let sum = |read: fn(&Gauges) -> usize| sender.accounts.values().map(read).sum::<usize>();
     let accounts = [
@@ -212,6 +191,6 @@ fn sender(text: &mut Text, sender: &::sender::stats::Snapshot) {
     text.each("pectin_sender_nonces", "state", nonces);
     let events = sender.totals.all();
     text.each("pectin_sender_events_total", "event", events.iter().map(|(name, _, count)| (*name, *count)));
-    text.histograms("pectin_sender_sent_seconds", [(None, buckets(&sender.queued_to_sent))]);
-    text.histograms("pectin_sender_mined_seconds", [(None, buckets(&sender.queued_to_mined))]);
+    text.histograms("pectin_sender_sent_seconds", [(None, sender.queued_to_sent.clone())]);
+    text.histograms("pectin_sender_mined_seconds", [(None, sender.queued_to_mined.clone())]);
 }

@@ -1,7 +1,7 @@
 //! The text format of Prometheus.
 
 use super::table::{METRICS, Metric};
-use rpc::Buckets;
+use histogram::Buckets;
 use std::fmt::{Display, Write};
 
 /// A scrape that is being written.
@@ -81,7 +81,7 @@ impl Text {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpc::Histogram;
+    use histogram::Histogram;
 
     #[test]
     fn samples_look_as_prometheus_wants_them() {

@@ -4,8 +4,8 @@
 //! more arrives, the more is written at once, and the driver never waits for the disk.
 
 use super::shown::Step;
+use histogram::Histogram;
 use parking_lot::RwLock;
-use rpc::Histogram;
 use std::{
     sync::{Arc, mpsc::Receiver},
     time::{Duration, Instant},

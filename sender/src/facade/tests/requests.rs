@@ -25,7 +25,7 @@ async fn a_request_is_sent_mined_and_confirmed_and_every_step_is_told() {
     assert_eq!(world.sender.by_hash(B256::ZERO).await.unwrap(), None);
     let stats = world.sender.stats();
     assert_eq!((stats.totals.accepted, stats.totals.confirmed, stats.totals.sent), (1, 1, 1));
-    assert_eq!((stats.queued_to_sent.count(), stats.queued_to_mined.count()), (1, 1));
+    assert_eq!((stats.queued_to_sent.count, stats.queued_to_mined.count), (1, 1));
 }
 
 #[tokio::test]
