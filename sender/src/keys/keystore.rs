@@ -1,4 +1,9 @@
 //! One encrypted key: the format that wallets share (web3 secret storage, version 3), with scrypt.
+//!
+//! `eth-keystore`, which alloy's feature `keystore` uses (0.5.0), does not bound what a file makes scrypt or PBKDF2 spend,
+//! panics on a short IV or derived key, ignores version, cipher and PRF, wipes neither key nor derived key, and only reads
+//! and writes files. So the format is read here, with limits that are checked before any work is done and secrets that are
+//! wiped.
 
 use super::{Password, SecretKey};
 use aes::cipher::{KeyIvInit, StreamCipher};
@@ -105,11 +110,15 @@ impl Kdf {
                 let bytes = n.checked_mul(128).and_then(|bytes| bytes.checked_mul(u64::from(*r)));
                 match bytes {
                     Some(..=SCRYPT_BYTES_MAX) => Ok(()),
-                    _ => Err(unsupported("its scrypt wants too much memory")),
+                    _ => Err(unsupported(format!(
+                        "scrypt with n={n} r={r} needs more than {SCRYPT_BYTES_MAX} bytes of memory"
+                    ))),
                 }
             }
             Self::Pbkdf2 { dklen: 32, c: 1..=PBKDF2_ROUNDS_MAX, prf, .. } if prf == "hmac-sha256" => Ok(()),
-            _ => Err(unsupported("its key derivation is none that is known here")),
+            _ => Err(unsupported(
+                "unsupported KDF; expected scrypt (p at most 16) or pbkdf2 with hmac-sha256, with dklen 32",
+            )),
         }
     }
 
