@@ -1,5 +1,7 @@
 //! The numbers, with their units, and the defaults of the specification.
 
+use types::Duration;
+
 /// What happens to a request whose nonce was used up by a transaction that is not ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnForeign {
@@ -142,6 +144,12 @@ impl Config {
     /// How many transactions may be in flight.
     pub fn in_flight_limit(&self) -> usize {
         self.in_flight_max.min(self.pool_slots)
+    }
+
+    /// The pause after so many failures in a row before this one: it doubles with each.
+    pub(super) fn backoff(&self, failures: u32) -> Duration {
+        let ms = self.backoff_ms.saturating_mul(1 << failures.min(20));
+        Duration::from_millis(ms.min(self.backoff_max_ms))
     }
 
     #[cfg(feature = "bugs")]

@@ -1,75 +1,61 @@
 //! Binding: a signature is back, and if everything still is as the draft assumed, nonce, bytes and event become one
 //! commit.
 
-use super::{
-    Account,
-    draft::Waiting,
-    watch::{Watch, millis},
-};
+use super::{Account, signing::Signing, watch::millis};
 use crate::{
-    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket, Write,
-    key,
+    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket,
 };
-use alloy_primitives::{B256, U256};
+use alloy_primitives::U256;
 use types::Time;
-
-/// How long a signer that failed is left alone.
-const SIGNER_REST_MS: u64 = 1_000;
-/// After how long a signer is asked again for what it has refused: somebody may have changed its mind.
-const REFUSAL_REST_MS: u64 = 60_000;
 
 impl Account {
     /// A signature is back.
     pub fn handle_signed(&mut self, ticket: Ticket, signed: Signed, now: Time) {
-        let Some(waiting) = self.drafts.get_mut(&ticket) else { return };
-        if waiting.is_new() {
-            waiting.signed = Some(signed);
+        let Some(draft) = self.signing.get(ticket) else { return };
+        if matches!(draft.purpose, Purpose::New(_)) {
+            self.signing.keep(ticket, signed);
             self.bind_in_order(now);
-        } else if let Some(draft) = self.affordable(ticket) {
+        } else if let Some(draft) = self.take_affordable(ticket) {
             self.bind_other(&draft, signed, now);
         }
     }
 
     /// A signer could not sign. Nothing has happened; it is asked again after a rest.
     pub fn handle_sign_failed(&mut self, ticket: Ticket, now: Time) {
-        if let Some(waiting) = self.drafts.remove(&ticket) {
-            if waiting.is_new() {
-                self.drop_new_drafts();
+        if let Some(draft) = self.signing.remove(ticket) {
+            if matches!(draft.purpose, Purpose::New(_)) {
+                self.signing.drop_new();
             }
-            self.signer_rests_until = now + millis(SIGNER_REST_MS);
+            self.signing.rest(now);
         }
     }
 
     /// A signer will not sign this, and would refuse it again. It may sign everything else: a request is held, and the
     /// replacement of a nonce, or what was to fill it, has to wait.
     pub fn handle_sign_refused(&mut self, ticket: Ticket, now: Time) {
-        let Some(waiting) = self.drafts.remove(&ticket) else { return };
-        let again = now + millis(REFUSAL_REST_MS);
-        if let Purpose::New(id) = waiting.draft.purpose {
-            self.drop_new_drafts();
-            self.refusals.insert(id.clone(), again);
+        let Some(draft) = self.signing.remove(ticket) else { return };
+        if let Purpose::New(id) = draft.purpose {
+            self.signing.drop_new();
+            self.signing.refuse(id.clone(), now);
             self.hold(&id, Some(Held::Policy), now);
-        } else {
-            self.watch(waiting.draft.nonce).sign_at = again;
+        } else if let Some(watch) = self.book.watch_mut(draft.nonce) {
+            watch.refuse_signing(Signing::end_of_refusal(now));
         }
     }
 
     /// Takes a draft out if all that is promised, itself included, can be paid.
-    fn affordable(&mut self, ticket: Ticket) -> Option<Draft> {
+    fn take_affordable(&mut self, ticket: Ticket) -> Option<Draft> {
         let can_pay = self.can_pay(U256::ZERO);
-        let waiting = self.drafts.remove(&ticket)?;
-        can_pay.then_some(waiting.draft)
+        let draft = self.signing.remove(ticket)?;
+        can_pay.then_some(draft)
     }
 
     /// Binds first attempts in the order of their drafts, as far as the signatures are there.
     fn bind_in_order(&mut self, now: Time) {
-        loop {
-            let first = self.drafts.iter().find(|(_, waiting)| waiting.is_new());
-            let Some((&ticket, Waiting { draft, signed: Some(signed) })) = first else { return };
-            let (draft, signed) = (draft.clone(), signed.clone());
+        while let Some((draft, signed)) = self.signing.first_signed() {
             let Purpose::New(id) = &draft.purpose else { return };
-            if !self.may_bind(id, draft.nonce, now) || self.affordable(ticket).is_none() {
-                self.drop_new_drafts();
+            if !self.may_bind(id, draft.nonce, now) || self.take_affordable(draft.ticket).is_none() {
+                self.signing.drop_new();
                 return;
             }
             self.bind_new(id, &draft, signed, now);
@@ -79,45 +65,33 @@ impl Account {
     /// Whether what a first attempt's draft assumed still holds.
     fn may_bind(&self, id: &RequestId, nonce: Nonce, now: Time) -> bool {
         let Some(request) = self.requests.get(id) else { return false };
-        let free = matches!(self.places.get(&nonce), Some(Place::Free { .. })) && nonce >= self.count();
+        let count = self.chain.count();
+        let free = matches!(self.book.get(nonce), Some(Place::Free { .. })) && nonce >= count;
         let in_time = request.expires_at.is_none_or(|at| at > now);
-        let place = (request.accepted_at, id.clone());
-        let mut earlier = self.queue.range(..place);
         let waits = request.state == State::Accepted { held: None };
         waits
             && in_time
-            && !self.row.paused
-            && (free || (nonce == self.row.next && !self.is_behind()))
+            && !self.paused
+            && (free || (nonce == self.book.next() && !self.book.is_behind(count)))
             && self.fresh_view(now).is_some()
-            && self.open_nonces() < self.config.in_flight_limit()
-            && earlier.all(|(_, earlier)| self.is_held(earlier))
+            && self.book.open(count) < self.config.in_flight_limit()
+            && self.requests.is_first(request)
     }
 
     fn bind_new(&mut self, id: &RequestId, draft: &Draft, signed: Signed, now: Time) {
         let nonce = draft.nonce;
-        self.simulations.remove(id);
-        self.refusals.remove(id);
+        self.simulations.forget(id);
+        self.signing.forget(id);
         self.take_nonce(nonce, Slot::new(Some(id.clone()), self.attempt(draft, signed, now)), now);
         self.become_state(id, State::Bound { nonce }, now);
     }
 
     /// Binds a slot to a nonce that is free, on loan, or new.
     pub(super) fn take_nonce(&mut self, nonce: Nonce, slot: Slot, now: Time) {
-        let hashes: Vec<B256> = slot.attempts.iter().map(|attempt| attempt.hash).collect();
-        let owner = slot.owner.clone();
-        self.put(nonce, Place::Bound(slot));
-        self.row.next = self.row.next.max(nonce + 1);
-        self.watches.insert(nonce, Watch { send_at: now, ..Watch::default() });
-        for hash in hashes {
-            self.index(hash, owner.as_ref());
+        for attempt in &slot.attempts {
+            self.changes.attempt(attempt.hash, slot.owner.as_ref());
         }
-    }
-
-    fn index(&mut self, hash: B256, owner: Option<&RequestId>) {
-        self.changes.attempt(hash);
-        if let Some(owner) = owner {
-            self.changes.write(Write::Put(key::hash(hash), owner.as_str().as_bytes().to_vec()));
-        }
+        self.book.bind(nonce, slot, now);
     }
 
     fn attempt(&self, draft: &Draft, signed: Signed, now: Time) -> Attempt {
@@ -129,7 +103,7 @@ impl Account {
             cost: draft.fees.cost(draft.gas, draft.intent.value),
             bytes: signed.bytes,
             bound_at: now,
-            bound_head: self.view.as_ref().map_or(0, |(view, _)| view.latest.number),
+            bound_head: self.chain.head(),
             taken: false,
             nacked: false,
         }
@@ -148,33 +122,35 @@ impl Account {
     }
 
     fn bind_fill(&mut self, nonce: Nonce, attempt: Attempt, now: Time) {
-        let open = match self.places.get(&nonce) {
+        let open = match self.book.get(nonce) {
             Some(Place::Free { .. }) => true,
             Some(Place::Leased(loan)) => loan.until <= now,
             _ => false,
         };
-        if open && nonce >= self.count() {
+        if open && nonce >= self.chain.count() {
             self.take_nonce(nonce, Slot::new(None, attempt), now);
         }
     }
 
     fn bind_replacement(&mut self, nonce: Nonce, attempts: usize, attempt: Attempt, now: Time) {
         let interval = millis(self.config.replacement_interval_ms);
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return };
-        let Some(last) = slot.attempts.last() else { return };
+        let Some(slot) = self.book.slot(nonce) else { return };
+        let Some(last) = slot.last() else { return };
         let unchanged = slot.attempts.len() == attempts && slot.mined.is_none();
         if !unchanged || now.since(last.bound_at) < interval {
             return;
         }
         let cancels = attempt.kind == AttemptKind::Noop && last.kind == AttemptKind::Payload;
         let (hash, owner) = (attempt.hash, slot.owner.clone());
-        slot.attempts.push(attempt);
-        slot.wish = None;
-        self.touch_place(nonce);
-        self.index(hash, owner.as_ref());
-        let watch = self.watch(nonce);
-        (watch.send_at, watch.sending, watch.failures) = (now, None, 0);
-        (watch.underpriced, watch.missing) = (false, false);
+        self.book.edit(nonce, |slot| {
+            slot.attempts.push(attempt);
+            slot.wish = None;
+            true
+        });
+        self.changes.attempt(hash, owner.as_ref());
+        if let Some(watch) = self.book.watch_mut(nonce) {
+            watch.replaced(now);
+        }
         if let (true, Some(owner)) = (cancels, owner) {
             self.become_state(&owner, State::Cancelling { nonce }, now);
         }

@@ -1,173 +1,421 @@
 //! The nonce book: `[base, next)` is the disjoint union of final, foreign, bound, leased and free.
+//!
+//! The book owns one entry for each nonce of the range: its durable state, and the [`Watch`] over its sends, which is new
+//! whenever the state is. It knows nothing of the chain but what it is told: `count` is the account's transaction count,
+//! below which every nonce is used up, and `final_count` the part of it that cannot be taken back.
 
-use super::{Account, draft::Waiting, watch::millis};
-use crate::{EventKind, Nonce, Place, View};
+use super::watch::Watch;
+use crate::{Nonce, NonceLease, Place, Slot};
 use alloy_primitives::U256;
-use types::Time;
+use std::collections::{BTreeMap, BTreeSet};
+use types::{Duration, Time};
 
-impl Account {
-    /// The account's transaction count as the newest look at the chain has it, never below the final one.
-    pub(super) fn count(&self) -> u64 {
-        let latest = self.view.as_ref().map_or(0, |(view, _)| view.latest_count);
-        latest.max(self.row.final_count)
+#[derive(Clone, Debug)]
+struct Entry {
+    place: Place,
+    watch: Watch,
+    /// Since when a foreign transaction is not seen any more.
+    gone_since: Option<Time>,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub(super) struct NonceBook {
+    /// Whether the chain was looked at, so that `base` and `next` mean something.
+    started: bool,
+    base: Nonce,
+    next: Nonce,
+    entries: BTreeMap<Nonce, Entry>,
+    /// Nonces whose rows are to be written or deleted.
+    changed: BTreeSet<Nonce>,
+    /// Whether `started`, `base` or `next` have changed, which are part of the account's row.
+    range_changed: bool,
+}
+
+impl NonceBook {
+    /// The book as it was stored. Everything that is bound counts as sent.
+    pub(super) fn load(started: bool, base: Nonce, next: Nonce, places: BTreeMap<Nonce, Place>) -> Self {
+        let entry = |place: Place| {
+            let watch = if place.slot().is_some() { Watch::loaded() } else { Watch::default() };
+            Entry { place, watch, gone_since: None }
+        };
+        let entries = places.into_iter().map(|(nonce, place)| (nonce, entry(place))).collect();
+        Self { started, base, next, entries, changed: BTreeSet::new(), range_changed: false }
     }
 
-    /// The newest look at the chain, if it is fresh enough to bind on.
-    pub(super) fn fresh_view(&self, now: Time) -> Option<View> {
-        let fresh = |at: Time| now.since(at) <= millis(self.config.view_age_max_ms);
-        self.view.as_ref().filter(|(_, at)| self.row.started && fresh(*at)).map(|(view, _)| *view)
-    }
-
-    /// Puts a nonce somewhere else.
-    pub(super) fn put(&mut self, nonce: Nonce, place: Place) {
-        if place.slot().is_none() {
-            self.watches.remove(&nonce);
+    /// Whether each nonce of the range has a place, and each bound one an attempt.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if !self.entries.keys().copied().eq(self.base..self.next) {
+            return Err(format!("the places are not the nonces {}..{}", self.base, self.next));
         }
-        self.places.insert(nonce, place);
-        self.touch_place(nonce);
-        self.touch_row();
+        match self.bound().find(|(_, slot)| slot.attempts.is_empty()) {
+            Some((nonce, _)) => Err(format!("nonce {nonce} is bound without an attempt")),
+            None => Ok(()),
+        }
     }
 
-    /// How many nonces that are not used up are bound, on loan, or about to be bound.
-    pub fn in_flight(&self) -> usize {
-        self.open_nonces() + self.drafts.values().filter(|waiting| waiting.takes_nonce()).count()
+    pub(super) fn is_started(&self) -> bool {
+        self.started
+    }
+
+    /// The lowest nonce with a row.
+    pub(super) fn base(&self) -> Nonce {
+        self.base
+    }
+
+    /// The nonce after the highest one with a row.
+    pub(super) fn next(&self) -> Nonce {
+        self.next
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn get(&self, nonce: Nonce) -> Option<&Place> {
+        self.entries.get(&nonce).map(|entry| &entry.place)
+    }
+
+    /// Where the nonces stand, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Nonce, &Place)> {
+        self.entries.iter().map(|(nonce, entry)| (*nonce, &entry.place))
+    }
+
+    pub(super) fn slot(&self, nonce: Nonce) -> Option<&Slot> {
+        self.get(nonce).and_then(Place::slot)
+    }
+
+    /// Bound nonces, in order.
+    pub(super) fn bound(&self) -> impl Iterator<Item = (Nonce, &Slot)> {
+        self.iter().filter_map(|(nonce, place)| Some((nonce, place.slot()?)))
+    }
+
+    /// Bound nonces of which no attempt is known to be in a block, in order, with their watches.
+    pub(super) fn unmined(&mut self) -> impl Iterator<Item = (Nonce, &Slot, &mut Watch)> {
+        self.entries.iter_mut().filter_map(|(nonce, entry)| {
+            let slot = entry.place.slot().filter(|slot| slot.mined.is_none())?;
+            Some((*nonce, slot, &mut entry.watch))
+        })
+    }
+
+    pub(super) fn watch(&self, nonce: Nonce) -> Option<&Watch> {
+        self.entries.get(&nonce).map(|entry| &entry.watch)
+    }
+
+    pub(super) fn watch_mut(&mut self, nonce: Nonce) -> Option<&mut Watch> {
+        self.entries.get_mut(&nonce).map(|entry| &mut entry.watch)
+    }
+
+    /// Whether bytes for a nonce may have left. What the book does not have as bound is taken as such.
+    pub(super) fn may_have_left(&self, nonce: Nonce) -> bool {
+        let entry = self.entries.get(&nonce).filter(|entry| entry.place.slot().is_some());
+        entry.is_none_or(|entry| entry.watch.may_have_left())
+    }
+
+    /// When the first of the nonces wants to be sent after `now`.
+    pub(super) fn next_send(&self, now: Time) -> Option<Time> {
+        self.entries.values().map(|entry| entry.watch.send_at()).filter(|at| *at > now).min()
+    }
+
+    /// Puts a nonce of the range, or the one after it, somewhere else.
+    pub(super) fn put(&mut self, nonce: Nonce, place: Place) {
+        self.insert(nonce, place, Watch::default());
+    }
+
+    /// Binds a nonce to its first attempt, which is to be sent now.
+    pub(super) fn bind(&mut self, nonce: Nonce, slot: Slot, now: Time) {
+        self.insert(nonce, Place::Bound(slot), Watch::bound(now));
+    }
+
+    fn insert(&mut self, nonce: Nonce, place: Place, watch: Watch) {
+        self.entries.insert(nonce, Entry { place, watch, gone_since: None });
+        self.next = self.next.max(nonce + 1);
+        self.changed.insert(nonce);
+    }
+
+    /// Changes a bound nonce. The change says whether it did anything; only then the row is written.
+    pub(super) fn edit(&mut self, nonce: Nonce, change: impl FnOnce(&mut Slot) -> bool) -> bool {
+        let Some(Place::Bound(slot)) = self.entries.get_mut(&nonce).map(|entry| &mut entry.place) else {
+            return false;
+        };
+        let has_changed = change(slot);
+        if has_changed {
+            self.changed.insert(nonce);
+        }
+        has_changed
     }
 
     /// How many nonces that are not used up are bound or on loan.
-    pub(super) fn open_nonces(&self) -> usize {
-        let taken = |place: &Place| matches!(place, Place::Bound(_) | Place::Leased(_));
-        self.places.range(self.count()..).filter(|(_, place)| taken(place)).count()
+    pub(super) fn open(&self, count: u64) -> usize {
+        let taken = |entry: &Entry| matches!(entry.place, Place::Bound(_) | Place::Leased(_));
+        self.entries.range(count..).filter(|(_, entry)| taken(entry)).count()
     }
 
     /// Free nonces that can still be used.
-    pub(super) fn free(&self) -> impl Iterator<Item = Nonce> + '_ {
-        let free = |place: &Place| matches!(place, Place::Free { .. });
-        self.places.range(self.count()..).filter(move |(_, place)| free(place)).map(|(nonce, _)| *nonce)
+    pub(super) fn free(&self, count: u64) -> impl Iterator<Item = Nonce> + '_ {
+        let free = |entry: &Entry| matches!(entry.place, Place::Free { .. });
+        self.entries.range(count..).filter(move |(_, entry)| free(entry)).map(|(nonce, _)| *nonce)
     }
 
-    /// What is promised to the chain but not paid yet, in wei, with all drafts.
-    pub(super) fn reserved(&self) -> U256 {
-        let slots = self.places.range(self.count()..).filter_map(|(_, place)| place.slot());
-        let bound = slots.map(|slot| slot.cost());
-        let drafts = self.drafts.values().map(|waiting| {
-            let slot = self.places.get(&waiting.draft.nonce).and_then(Place::slot);
-            waiting.cost().saturating_sub(slot.map_or(U256::ZERO, |slot| slot.cost()))
-        });
-        bound.chain(drafts).fold(U256::ZERO, U256::saturating_add)
+    /// What is promised to the chain by bound nonces and not paid yet, in wei.
+    pub(super) fn cost(&self, count: u64) -> U256 {
+        let slots = self.entries.range(count..).filter_map(|(_, entry)| entry.place.slot());
+        slots.map(Slot::cost).fold(U256::ZERO, U256::saturating_add)
     }
 
-    /// The nonce to use next: a free one, or a new one. `None` if there are too many free ones that cannot be used, or the
-    /// book is behind the chain.
-    pub(super) fn next_nonce(&self) -> Option<Nonce> {
-        let drafted = |nonce: &Nonce| self.drafts.values().any(|waiting| waiting.draft.nonce == *nonce);
-        if let Some(nonce) = self.free().find(|nonce| !drafted(nonce)) {
-            return Some(nonce);
-        }
-        if self.free().count() > self.config.free_max || self.is_behind() {
-            return None;
-        }
-        let new = |waiting: &&Waiting| waiting.is_new() && waiting.draft.nonce >= self.row.next;
-        Some(self.row.next + self.drafts.values().filter(new).count() as u64)
+    /// Whether the chain has used nonces that the book has no room for.
+    pub(super) fn is_behind(&self, count: u64) -> bool {
+        self.next < count
     }
 
-    /// Brings the book in line with the chain: what is used up, what came back, what nothing needs any more.
-    pub(super) fn reconcile(&mut self, view: &View, now: Time) {
-        if !self.row.started {
-            self.row.started = true;
-            self.row.base = view.finalized_count;
-            self.row.next = view.finalized_count;
-            self.touch_row();
+    /// Begins at the chain's final count, if that was not done before.
+    pub(super) fn start(&mut self, final_count: u64) {
+        if !self.started {
+            (self.started, self.base, self.next) = (true, final_count, final_count);
+            self.range_changed = true;
         }
-        if view.finalized_count > self.row.final_count {
-            self.row.final_count = view.finalized_count;
-            self.touch_row();
-        }
-        self.settle_foreign(view, now);
-        self.tidy();
-        self.catch_up(view);
-        self.tidy();
-        self.watch_gaps(now);
     }
 
     /// Takes in nonces above the book that others have used. Where nothing is open below, those that are final need no
     /// rows, however many they are. Of the others there are rows, but no more than there may be nonces that are not
     /// final: what is above has to wait, and until then no nonce is given out.
-    fn catch_up(&mut self, view: &View) {
-        let final_count = self.row.final_count;
-        if self.places.is_empty() && self.row.next < final_count {
-            (self.row.base, self.row.next) = (final_count, final_count);
-            self.touch_row();
+    pub(super) fn catch_up(&mut self, latest_count: u64, final_count: u64, unfinal_max: usize) {
+        if self.entries.is_empty() && self.next < final_count {
+            (self.base, self.next) = (final_count, final_count);
+            self.range_changed = true;
         }
-        let room = self.config.unfinal_max.saturating_sub(self.places.len()) as u64;
-        let end = view.latest_count.max(final_count).min(self.row.next.saturating_add(room));
-        for nonce in self.row.next..end {
+        let room = unfinal_max.saturating_sub(self.entries.len()) as u64;
+        let end = latest_count.max(final_count).min(self.next.saturating_add(room));
+        for nonce in self.next..end {
             self.put(nonce, if nonce < final_count { Place::Final } else { Place::Foreign });
-            self.row.next = nonce + 1;
         }
-    }
-
-    /// Whether the chain has used nonces that the book has no room for.
-    pub(super) fn is_behind(&self) -> bool {
-        self.row.next < self.count()
     }
 
     /// Nonces without attempts of ours follow the chain: used up for good, or, after a while, free again.
-    fn settle_foreign(&mut self, view: &View, now: Time) {
-        let (count, final_count) = (view.latest_count, self.row.final_count);
-        let idle: Vec<Nonce> = self
-            .places
-            .iter()
-            .filter(|(_, place)| matches!(place, Place::Foreign | Place::Free { .. } | Place::Leased(_)))
-            .map(|(nonce, _)| *nonce)
-            .collect();
-        for nonce in idle {
-            if nonce < final_count {
-                self.put(nonce, Place::Final);
-            } else if self.places.get(&nonce) == Some(&Place::Foreign) {
-                let grace = millis(self.config.gap_grace_ms);
-                let watch = self.watch(nonce);
-                watch.gone_since = (nonce >= count).then(|| watch.gone_since.unwrap_or(now));
-                if watch.gone_since.is_some_and(|since| now.since(since) >= grace) {
-                    self.put(nonce, Place::Free { since: now });
+    pub(super) fn settle_foreign(&mut self, latest_count: u64, final_count: u64, now: Time, grace: Duration) {
+        let mut moves = vec![];
+        for (nonce, entry) in &mut self.entries {
+            match entry.place {
+                Place::Foreign | Place::Free { .. } | Place::Leased(_) if *nonce < final_count => {
+                    moves.push((*nonce, Place::Final));
                 }
+                Place::Foreign => {
+                    let gone = *nonce >= latest_count;
+                    entry.gone_since = gone.then(|| entry.gone_since.unwrap_or(now));
+                    if entry.gone_since.is_some_and(|since| now.since(since) >= grace) {
+                        moves.push((*nonce, Place::Free { since: now }));
+                    }
+                }
+                _ => {}
             }
+        }
+        for (nonce, place) in moves {
+            self.put(nonce, place);
+        }
+    }
+
+    /// Frees foreign nonces from `count` on at once: the chain does not show their transactions.
+    pub(super) fn forget_foreign(&mut self, count: u64, now: Time) {
+        let foreign = self.entries.range(count..).filter(|(_, entry)| entry.place == Place::Foreign);
+        for nonce in foreign.map(|(nonce, _)| *nonce).collect::<Vec<_>>() {
+            self.put(nonce, Place::Free { since: now });
         }
     }
 
     /// Drops final nonces at the bottom and free ones at the top: nothing needs them.
-    pub(super) fn tidy(&mut self) {
-        while let Some(Place::Final) = self.places.get(&self.row.base) {
-            self.places.remove(&self.row.base);
-            self.watches.remove(&self.row.base);
-            self.touch_place(self.row.base);
-            self.row.base += 1;
-            self.touch_row();
+    pub(super) fn tidy(&mut self, count: u64) {
+        while let Some(Place::Final) = self.get(self.base) {
+            self.remove(self.base);
+            self.base += 1;
         }
         // Never below what the chain has: those nonces are used up, even if the one who told us has left.
-        while let Some(Place::Free { .. }) =
-            self.row.next.checked_sub(1).and_then(|top| self.places.get(&top))
-        {
-            let top = self.row.next - 1;
-            if top < self.count().max(self.row.base) {
-                break;
-            }
-            self.places.remove(&top);
-            self.touch_place(top);
-            self.row.next = top;
-            self.touch_row();
+        while let Some(top) = self.next.checked_sub(1).filter(|top| *top >= count.max(self.base)) {
+            let Some(Place::Free { .. }) = self.get(top) else { break };
+            self.remove(top);
+            self.next = top;
         }
     }
 
-    /// Too many free nonces are somebody's mistake, and are reported once.
-    pub(super) fn watch_gaps(&mut self, now: Time) {
-        let free = self.free().count();
-        let too_many = free > self.config.free_max;
-        if too_many && !self.row.gap_told {
-            self.tell_account(EventKind::NonceGap, serde_json::json!({ "freeNonces": free }), now);
+    fn remove(&mut self, nonce: Nonce) {
+        self.entries.remove(&nonce);
+        self.changed.insert(nonce);
+        self.range_changed = true;
+    }
+
+    /// Nonces that a noop should fill: free for longer than the grace, or lent and not used.
+    pub(super) fn to_fill(&self, count: u64, now: Time, grace: Duration) -> Vec<Nonce> {
+        let due = |entry: &Entry| match &entry.place {
+            Place::Free { since } => now.since(*since) >= grace,
+            Place::Leased(loan) => loan.until <= now,
+            _ => false,
+        };
+        self.entries.range(count..).filter(|(_, entry)| due(entry)).map(|(nonce, _)| *nonce).collect()
+    }
+
+    /// How many nonces are on loan.
+    pub(super) fn loans(&self) -> usize {
+        self.entries.values().filter(|entry| matches!(entry.place, Place::Leased(_))).count()
+    }
+
+    /// The loan of a nonce under this token.
+    pub(super) fn loan(&self, nonce: Nonce, token: &str) -> Option<&NonceLease> {
+        match self.get(nonce) {
+            Some(Place::Leased(loan)) if loan.token == token => Some(loan),
+            _ => None,
         }
-        if too_many != self.row.gap_told {
-            self.row.gap_told = too_many;
-            self.touch_row();
+    }
+
+    /// Loans that have run out and were not reported, which from now on they are.
+    pub(super) fn report_lost_loans(&mut self, now: Time) -> Vec<Nonce> {
+        let mut lost = vec![];
+        for (nonce, entry) in &mut self.entries {
+            if let Place::Leased(loan) = &mut entry.place
+                && loan.until <= now
+                && !loan.reported
+            {
+                loan.reported = true;
+                lost.push(*nonce);
+            }
         }
+        self.changed.extend(&lost);
+        lost
+    }
+
+    /// How many rows of nonces are to be written.
+    pub(super) fn changed_rows(&self) -> usize {
+        self.changed.len()
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        self.range_changed || !self.changed.is_empty()
+    }
+
+    /// The nonces whose rows are to be written, or deleted if the book does not have them.
+    pub(super) fn take_changes(&mut self) -> BTreeSet<Nonce> {
+        self.range_changed = false;
+        std::mem::take(&mut self.changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRACE: Duration = Duration::from_millis(100);
+    const UNFINAL_MAX: usize = 4;
+
+    const fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn states(book: &NonceBook) -> String {
+        let letter = |place: &Place| match place {
+            Place::Final => '.',
+            Place::Foreign => 'x',
+            Place::Bound(_) => 'B',
+            Place::Leased(_) => 'L',
+            Place::Free { .. } => 'o',
+        };
+        book.check().unwrap();
+        format!("{}:{}", book.base(), book.iter().map(|(_, place)| letter(place)).collect::<String>())
+    }
+
+    fn lease(until: u64) -> Place {
+        Place::Leased(NonceLease { token: "t".to_owned(), until: at(until), reported: false })
+    }
+
+    fn started() -> NonceBook {
+        let mut book = NonceBook::default();
+        book.start(5);
+        book
+    }
+
+    #[test]
+    fn it_begins_once_at_the_final_count() {
+        let mut book = started();
+        assert!(book.has_changes());
+        book.start(9);
+        assert_eq!((book.base(), book.next()), (5, 5));
+        assert!(book.take_changes().is_empty() && !book.has_changes());
+    }
+
+    #[test]
+    fn others_nonces_are_taken_in_as_far_as_there_is_room() {
+        let mut book = started();
+        // Final ones need no rows while nothing is open below.
+        book.catch_up(10, 8, UNFINAL_MAX);
+        assert_eq!(states(&book), "8:xx");
+        book.catch_up(100, 8, UNFINAL_MAX);
+        assert_eq!(states(&book), "8:xxxx");
+        assert!(book.is_behind(100) && !book.is_behind(12));
+        // With something open below they do.
+        book.settle_foreign(100, 9, at(0), GRACE);
+        assert_eq!(states(&book), "8:.xxx");
+    }
+
+    #[test]
+    fn a_foreign_nonce_that_the_chain_forgets_is_free_after_the_grace() {
+        let mut book = started();
+        book.catch_up(6, 5, UNFINAL_MAX);
+        book.settle_foreign(5, 5, at(0), GRACE);
+        // It is seen again: the wait begins anew.
+        book.settle_foreign(6, 5, at(50), GRACE);
+        book.settle_foreign(5, 5, at(60), GRACE);
+        book.settle_foreign(5, 5, at(159), GRACE);
+        assert_eq!(states(&book), "5:x");
+        book.settle_foreign(5, 5, at(160), GRACE);
+        assert_eq!(states(&book), "5:o");
+        assert_eq!(book.free(5).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn only_the_ends_are_tidied_and_nothing_that_the_chain_has_used() {
+        let mut book = started();
+        for nonce in 5..10 {
+            book.put(nonce, Place::Free { since: at(0) });
+        }
+        book.put(5, Place::Final);
+        book.put(7, lease(50));
+        book.tidy(5);
+        assert_eq!(states(&book), "6:oL");
+        book.put(8, Place::Free { since: at(0) });
+        book.tidy(9);
+        assert_eq!(states(&book), "6:oLo");
+        // Rows of all that went are deleted.
+        assert_eq!(book.take_changes(), (5..10).collect());
+    }
+
+    #[test]
+    fn loans_are_reported_once_and_filled_when_they_are_over() {
+        let mut book = started();
+        book.put(5, lease(50));
+        book.put(6, Place::Free { since: at(0) });
+        assert_eq!(book.to_fill(5, at(49), GRACE), Vec::<Nonce>::new());
+        assert_eq!(book.to_fill(5, at(100), GRACE), [5, 6]);
+        assert_eq!(book.to_fill(6, at(100), GRACE), [6]);
+        assert_eq!((book.report_lost_loans(at(50)), book.report_lost_loans(at(51))), (vec![5], vec![]));
+        assert!(
+            book.loan(5, "t").is_some() && book.loan(5, "other").is_none() && book.loan(6, "t").is_none()
+        );
+        assert_eq!((book.loans(), book.open(5), book.open(6)), (1, 1, 0));
+    }
+
+    #[test]
+    fn a_change_that_does_nothing_writes_nothing() {
+        let mut book = started();
+        book.bind(5, Slot::new(None, crate::tests::attempt(1)), at(0));
+        book.take_changes();
+        assert!(!book.edit(5, |_| false) && !book.edit(6, |_| true) && !book.has_changes());
+        assert!(book.edit(5, |slot| !std::mem::replace(&mut slot.stalled, true)));
+        assert_eq!(book.take_changes(), [5].into());
+    }
+
+    #[test]
+    fn only_what_was_never_handed_out_is_certain_not_to_have_left() {
+        let mut book = started();
+        book.bind(5, Slot::new(None, crate::tests::attempt(1)), at(0));
+        assert!(!book.may_have_left(5) && book.may_have_left(4) && book.may_have_left(6));
+        let places = book.iter().map(|(nonce, place)| (nonce, place.clone())).collect();
+        assert!(NonceBook::load(true, 5, 6, places).may_have_left(5));
     }
 }

@@ -1,9 +1,8 @@
 //! What has changed since the last commit, and the commit that makes it durable.
 
-use super::Account;
+use super::{Account, Row};
 use crate::{
-    Authority, Commit, Event, EventKind, Fence, Nonce, Place, Precondition, Request, RequestId, State, Write,
-    accept::event_rows, commit::COMMIT_ROWS_MAX, key,
+    Authority, COMMIT_ROWS_MAX, Commit, EventKind, Fence, Nonce, Precondition, RequestId, State, Write, key,
 };
 use alloy_primitives::B256;
 use std::collections::BTreeSet;
@@ -20,13 +19,15 @@ pub enum CommitError {
     Encoding(#[from] serde_json::Error),
 }
 
-/// Rows to be written.
+/// What the next commit expects and does beyond the rows of the account's parts, and which attempts are not durable yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changes {
+    /// Counts commits, so that no two rows of an account are the same.
+    version: u64,
+    /// The account's row as it is in the store: what the next commit expects to find.
+    stored: Option<Vec<u8>>,
+    /// Whether something in the account's row has changed that belongs to no part.
     row: bool,
-    places: BTreeSet<Nonce>,
-    requests: BTreeSet<RequestId>,
-    events: Vec<Event>,
     writes: Vec<Write>,
     preconditions: Vec<Precondition>,
     /// Attempts that are not durable yet.
@@ -36,8 +37,21 @@ pub(super) struct Changes {
 }
 
 impl Changes {
+    /// Nothing, on top of a row that was stored.
+    pub(super) fn load(version: u64, stored: Option<Vec<u8>>) -> Self {
+        Self { version, stored, ..Self::default() }
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     fn is_empty(&self) -> bool {
-        !self.row && self.places.is_empty() && self.requests.is_empty() && self.writes.is_empty()
+        !self.row && self.writes.is_empty()
+    }
+
+    fn rows(&self) -> usize {
+        self.writes.len() + self.preconditions.len()
     }
 
     /// Whether an attempt may leave.
@@ -46,8 +60,16 @@ impl Changes {
         !under_way && !self.attempts.contains(&hash)
     }
 
-    pub(super) fn attempt(&mut self, hash: B256) {
+    /// There is a new attempt, and whose it is.
+    pub(super) fn attempt(&mut self, hash: B256, owner: Option<&RequestId>) {
         self.attempts.insert(hash);
+        if let Some(owner) = owner {
+            self.write(Write::Put(key::hash(hash), owner.as_str().as_bytes().to_vec()));
+        }
+    }
+
+    pub(super) fn touch_row(&mut self) {
+        self.row = true;
     }
 
     pub(super) fn write(&mut self, write: Write) {
@@ -57,135 +79,123 @@ impl Changes {
     pub(super) fn require(&mut self, precondition: Precondition) {
         self.preconditions.push(precondition);
     }
+
+    /// Begins a commit that expects the row that is stored.
+    fn begin(&mut self, row_key: &str) -> (Vec<Precondition>, Vec<Write>, BTreeSet<B256>) {
+        self.row = false;
+        self.version += 1;
+        let mut preconditions = std::mem::take(&mut self.preconditions);
+        preconditions.push(match &self.stored {
+            Some(stored) => Precondition::Is(row_key.to_owned(), stored.clone()),
+            None => Precondition::Absent(row_key.to_owned()),
+        });
+        (preconditions, std::mem::take(&mut self.writes), std::mem::take(&mut self.attempts))
+    }
+
+    /// The commit is done: its row is what is stored, and its attempts may leave.
+    fn end(&mut self) {
+        if let Some((row, _)) = self.under_way.take() {
+            self.stored = Some(row);
+        }
+    }
 }
 
 impl Account {
     /// Whether something waits to be committed.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
+            || self.book.has_changes()
+            || self.requests.has_changes()
+            || self.chain.has_changes()
+            || self.events.has_changes()
     }
 
     /// Whether so much waits to be committed that it should be, before more is taken in. A commit has a limit, and what is
     /// above it could never be written.
     pub fn has_much_to_write(&self) -> bool {
-        let changes = &self.changes;
-        let told = changes.events.len() * (1 + self.config.endpoints.len());
-        // A request has itself, two lists and a condition.
-        let rows = changes.places.len() + 4 * changes.requests.len() + told + changes.writes.len();
-        rows + changes.preconditions.len() >= COMMIT_ROWS_MAX / 4
+        let events = self.events.rows(self.config.endpoints.len());
+        let rows = self.book.changed_rows() + self.requests.changed_rows() + events + self.changes.rows();
+        rows >= COMMIT_ROWS_MAX / 4
     }
 
     /// The commit that makes everything durable that changed; nothing if nothing did.
     ///
     /// When the store has done it, say [`Account::committed`]. If it has not, or nobody knows, drop the account.
     pub fn take_commit(&mut self) -> Result<Option<Commit>, CommitError> {
-        if self.changes.is_empty() {
+        if !self.has_changes() {
             return Ok(None);
         }
         if self.changes.under_way.is_some() {
             return Err(CommitError::UnderWay);
         }
-        let changes = std::mem::take(&mut self.changes);
-        self.row.version += 1;
-        let row = serde_json::to_vec(&self.row)?;
         let row_key = key::account(self.id);
-        let mut preconditions = changes.preconditions;
-        preconditions.push(match &self.stored {
-            Some(stored) => Precondition::Is(row_key.clone(), stored.clone()),
-            None => Precondition::Absent(row_key.clone()),
-        });
+        let (mut preconditions, more, attempts) = self.changes.begin(&row_key);
+        let row = serde_json::to_vec(&Row::of(self))?;
         let mut writes = vec![Write::Put(row_key, row.clone())];
-        for nonce in changes.places {
-            let key = key::place(self.id, nonce);
-            writes.push(match self.places.get(&nonce) {
-                Some(place) => Write::Put(key, serde_json::to_vec(place)?),
-                None => Write::Delete(key),
-            });
+        for nonce in self.book.take_changes() {
+            writes.push(self.nonce_row(nonce)?);
         }
-        for id in changes.requests {
-            if let Some(request) = self.requests.get(&id) {
-                if self.unwritten.remove(&id) {
-                    let live = key::live(request.account, request.accepted_at, &id);
-                    preconditions.push(Precondition::Is(live, vec![]));
-                }
-                writes.extend(request_rows(request)?);
-                if request.state.is_terminal() {
-                    self.ended.insert(request.accepted_at, id.clone());
-                    self.requests.remove(&id);
-                    self.simulations.remove(&id);
-                    self.refusals.remove(&id);
-                }
-            }
+        let requests = self.requests.take_changes()?;
+        preconditions.extend(requests.preconditions);
+        writes.extend(requests.writes);
+        for id in &requests.ended {
+            self.simulations.forget(id);
+            self.signing.forget(id);
         }
-        for event in &changes.events {
-            let rows = event_rows(event, &self.config.endpoints)?;
-            writes.extend(rows.into_iter().map(|(key, value)| Write::Put(key, value)));
-        }
-        writes.extend(changes.writes);
-        self.changes.under_way = Some((row, changes.attempts));
+        self.chain.take_changes();
+        writes.extend(self.events.take_changes(&self.config.endpoints)?);
+        writes.extend(more);
+        self.changes.under_way = Some((row, attempts));
         let authority = Authority::Holder(Fence::of(self.id, self.epoch));
         Ok(Some(Commit { authority, preconditions, writes }))
     }
 
+    fn nonce_row(&self, nonce: Nonce) -> Result<Write, serde_json::Error> {
+        let key = key::place(self.id, nonce);
+        Ok(match self.book.get(nonce) {
+            Some(place) => Write::Put(key, serde_json::to_vec(place)?),
+            None => Write::Delete(key),
+        })
+    }
+
     /// The store has done the last commit.
     pub fn committed(&mut self) {
-        if let Some((row, _)) = self.changes.under_way.take() {
-            self.stored = Some(row);
-        }
+        self.changes.end();
     }
 
-    pub(super) fn touch_row(&mut self) {
-        self.changes.row = true;
-    }
-
-    pub(super) fn touch_place(&mut self, nonce: Nonce) {
-        self.changes.places.insert(nonce);
-    }
-
-    /// Moves a request. The move must be a legal one; anything else is not done.
+    /// Moves a request, if the move is a legal one.
     pub(super) fn become_state(&mut self, id: &RequestId, state: State, now: Time) {
-        let Some(request) = self.requests.get_mut(id) else { return };
-        if request.state == state || !request.state.may_become(&state) {
-            return;
-        }
-        let place = (request.accepted_at, id.clone());
-        if matches!(state, State::Accepted { .. }) {
-            self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
-            self.queue.insert(place);
-        } else {
-            self.queue.remove(&place);
-        }
-        if state.is_terminal() {
-            request.completed_at = Some(now);
-        }
-        request.state = state;
-        self.changes.requests.insert(id.clone());
+        self.requests.become_state(id, state, now);
     }
 
     /// Tells an event about a request.
     pub(super) fn tell(&mut self, id: &RequestId, kind: EventKind, now: Time) {
-        let Some(request) = self.requests.get_mut(id) else { return };
-        request.events += 1;
-        let slot = request.state.nonce().and_then(|nonce| self.places.get(&nonce)).and_then(Place::slot);
-        self.changes.requests.insert(id.clone());
-        self.changes.events.push(Event::about_request(request, slot, kind, now));
-    }
-
-    /// Tells an event about the account.
-    pub(super) fn tell_account(&mut self, kind: EventKind, data: serde_json::Value, now: Time) {
-        self.row.events += 1;
-        self.touch_row();
-        self.changes.events.push(Event::about_account(self.id, self.row.events, kind, data, now));
+        let Some(request) = self.requests.count_event(id) else { return };
+        let slot = request.state.nonce().and_then(|nonce| self.book.slot(nonce));
+        self.events.about_request(request, slot, kind, now);
     }
 }
 
-/// The rows of a request: itself, and in which list it stands.
-fn request_rows(request: &Request) -> Result<Vec<Write>, serde_json::Error> {
-    let mut writes = vec![Write::Put(key::request(&request.id), serde_json::to_vec(request)?)];
-    let live = key::live(request.account, request.accepted_at, &request.id);
-    match request.completed_at {
-        Some(at) => writes.extend([Write::Delete(live), Write::Put(key::done(at, &request.id), vec![])]),
-        None => writes.push(Write::Put(live, vec![])),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::id;
+
+    #[test]
+    fn an_attempt_may_leave_once_its_commit_is_done() {
+        let (mut changes, hash) = (Changes::load(3, None), B256::repeat_byte(1));
+        changes.attempt(hash, Some(&id("a")));
+        assert!(!changes.is_durable(hash) && !changes.is_empty());
+        let (preconditions, writes, attempts) = changes.begin("row");
+        assert_eq!(preconditions, [Precondition::Absent("row".to_owned())]);
+        assert_eq!(writes, [Write::Put(key::hash(hash), b"a".to_vec())]);
+        changes.under_way = Some((b"new".to_vec(), attempts));
+        assert!(!changes.is_durable(hash) && changes.is_empty());
+        changes.end();
+        assert!(changes.is_durable(hash));
+        // The next commit expects what this one wrote.
+        let (preconditions, ..) = changes.begin("row");
+        assert_eq!(preconditions, [Precondition::Is("row".to_owned(), b"new".to_vec())]);
+        assert_eq!(changes.version(), 5);
     }
-    Ok(writes)
 }

@@ -1,7 +1,7 @@
 //! How an account is doing, for those who watch.
 
 use super::Account;
-use crate::{Held, Place, Request, RequestId, State};
+use crate::{Held, Request, RequestId, State};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
 use types::Time;
@@ -54,35 +54,37 @@ pub struct Health {
 impl Account {
     /// The nonce book in numbers.
     pub fn nonce_health(&self, now: Time) -> NonceHealth {
-        let pending = || self.bound().filter(|(nonce, _)| *nonce >= self.count());
+        let count = self.chain.count();
+        let pending = || self.book.bound().filter(|(nonce, _)| *nonce >= count);
         let oldest =
             pending().filter_map(|(_, slot)| slot.attempts.first()).map(|attempt| attempt.bound_at).min();
         NonceHealth {
             address: self.id.address,
-            tracked_nonce: self.row.next,
-            chain_nonce: self.view.as_ref().map(|(view, _)| view.latest_count),
+            tracked_nonce: self.book.next(),
+            chain_nonce: self.chain.view().map(|(view, _)| view.latest_count),
             pending_count: pending().count(),
             oldest_pending_age: oldest.map(|at| now.since(at).as_millis() as u64),
-            gap_count: self.free().count(),
+            gap_count: self.book.free(count).count(),
         }
     }
 
     /// The account's health.
     pub fn health(&self, now: Time) -> Health {
-        let head = self.places.get(&self.count()).and_then(Place::slot);
+        let head = self.book.slot(self.chain.count());
+        let view = self.chain.view();
         Health {
-            balance: self.view.as_ref().map(|(view, _)| view.balance),
-            balance_threshold: match &self.view {
+            balance: view.map(|(view, _)| view.balance),
+            balance_threshold: match view {
                 Some((view, _)) => self.threshold(view),
                 None => self.reserved(),
             },
-            balance_fetched_at: self.view.as_ref().map(|(_, at)| at.as_millis()),
-            last_confirmation_at: self.row.confirmed_at.map(Time::as_millis),
-            last_nonce_movement_at: self.row.moved_at.as_millis(),
-            nonce_resets: self.row.resets_ms.clone(),
-            paused: self.row.paused,
-            waiting: self.queue.len(),
-            held: self.queue.iter().filter(|(_, id)| self.is_held(id)).count(),
+            balance_fetched_at: view.map(|(_, at)| at.as_millis()),
+            last_confirmation_at: self.confirmed_at.map(Time::as_millis),
+            last_nonce_movement_at: self.chain.moved_at().as_millis(),
+            nonce_resets: self.resets_ms.clone(),
+            paused: self.paused,
+            waiting: self.requests.waiting(),
+            held: self.requests.queue().filter(|id| self.requests.is_held(id)).count(),
             stalled: head.is_some_and(|slot| slot.mined.is_none()) && self.is_stalled(now),
         }
     }
@@ -90,7 +92,7 @@ impl Account {
     /// Why a request waits although it is its turn, if it does.
     pub fn held(&self, id: &RequestId) -> Option<Held> {
         match self.requests.get(id) {
-            Some(Request { state: State::Accepted { .. }, .. }) if self.row.paused => Some(Held::Paused),
+            Some(Request { state: State::Accepted { .. }, .. }) if self.paused => Some(Held::Paused),
             Some(Request { state: State::Accepted { held }, .. }) => *held,
             _ => None,
         }

@@ -1,11 +1,17 @@
 //! Beginning: what the store has becomes what is in memory.
 
-use super::{Account, Row, changes::Changes, ended::Ended, watch::Watch};
-use crate::{AccountId, Config, Nonce, Place, Request, State};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+use super::{
+    Account, Row,
+    book::NonceBook,
+    changes::Changes,
+    events::{Alerts, EventLog},
+    requests::Requests,
+    signing::Signing,
+    simulations::Simulations,
+    tracker::ChainTracker,
 };
+use crate::{AccountId, Config, Nonce, Place, Request};
+use std::{collections::BTreeMap, sync::Arc};
 use types::Time;
 
 /// The rows of an account: its own, its nonces in order, and its requests that have not ended.
@@ -43,36 +49,23 @@ impl Account {
             Some(bytes) => read("account", bytes)?,
             None => Row { moved_at: now, ..Row::default() },
         };
-        let places = read_places(&rows.places)?;
-        let requests = read_requests(&rows.requests)?;
-        let accepted = requests.values().filter(|request| matches!(request.state, State::Accepted { .. }));
-        let queue: BTreeSet<_> = accepted.map(|request| (request.accepted_at, request.id.clone())).collect();
-        let bound = places.iter().filter(|(_, place)| place.slot().is_some());
-        let watches = bound.map(|(nonce, _)| (*nonce, Watch { sent: true, ..Watch::default() })).collect();
+        let alerts = Alerts { gaps: row.gap_told, funds: row.funds_told, doubt: row.doubt_told };
+        let requests: Result<Vec<Request>, _> =
+            rows.requests.iter().map(|bytes| read("request", bytes)).collect();
         let account = Self {
             config,
             id,
             epoch,
-            row,
-            stored: rows.account,
-            places,
-            requests,
-            queue,
-            unwritten: BTreeSet::new(),
-            ended: Ended::default(),
-            changes: Changes::default(),
-            view: None,
-            doubted: None,
-            fell_since: None,
-            look_at: Time::ZERO,
-            watches,
-            drafts: BTreeMap::new(),
-            tickets: 0,
-            signer_rests_until: Time::ZERO,
-            simulations: BTreeMap::new(),
-            refusals: BTreeMap::new(),
-            expiry_at: Time::ZERO,
-            checks_asked: BTreeMap::new(),
+            paused: row.paused,
+            confirmed_at: row.confirmed_at,
+            resets_ms: row.resets_ms,
+            book: NonceBook::load(row.started, row.base, row.next, read_places(&rows.places)?),
+            requests: Requests::load(requests?),
+            chain: ChainTracker::load(row.final_count, row.count, row.moved_at),
+            signing: Signing::default(),
+            simulations: Simulations::default(),
+            events: EventLog::load(id, row.events, alerts),
+            changes: Changes::load(row.version, rows.account),
         };
         account.check().map_err(|what| LoadError::Inconsistent(id, what))?;
         Ok(account)
@@ -80,23 +73,16 @@ impl Account {
 
     /// Whether the rows fit together: each nonce of the range has one place, and each side of a binding knows the other.
     pub fn check(&self) -> Result<(), String> {
-        let nonces = self.places.keys().copied();
-        if !nonces.eq(self.row.base..self.row.next) {
-            return Err(format!("the places are not the nonces {}..{}", self.row.base, self.row.next));
-        }
-        for (nonce, place) in &self.places {
-            let Some(slot) = place.slot() else { continue };
-            if slot.attempts.is_empty() {
-                return Err(format!("nonce {nonce} is bound without an attempt"));
-            }
+        self.book.check()?;
+        for (nonce, slot) in self.book.bound() {
             let Some(owner) = &slot.owner else { continue };
-            if self.requests.get(owner).and_then(|request| request.state.nonce()) != Some(*nonce) {
+            if self.requests.state(owner).and_then(|state| state.nonce()) != Some(nonce) {
                 return Err(format!("nonce {nonce} is bound to {owner}, which does not know it"));
             }
         }
-        let live = self.requests.values().filter(|request| !request.state.is_terminal());
+        let live = self.requests.iter().filter(|request| !request.state.is_terminal());
         for (request, nonce) in live.filter_map(|request| Some((request, request.state.nonce()?))) {
-            let owner = self.places.get(&nonce).and_then(Place::slot).and_then(|slot| slot.owner.as_ref());
+            let owner = self.book.slot(nonce).and_then(|slot| slot.owner.as_ref());
             if owner != Some(&request.id) {
                 return Err(format!("request {} says nonce {nonce}, which is not its own", request.id));
             }
@@ -118,15 +104,4 @@ fn read_places(rows: &[(String, Vec<u8>)]) -> Result<BTreeMap<Nonce, Place>, Loa
         places.insert(nonce, read(key, bytes)?);
     }
     Ok(places)
-}
-
-fn read_requests(rows: &[Vec<u8>]) -> Result<BTreeMap<crate::RequestId, Request>, LoadError> {
-    let mut requests = BTreeMap::new();
-    for bytes in rows {
-        let request: Request = read("request", bytes)?;
-        if !request.state.is_terminal() {
-            requests.insert(request.id.clone(), request);
-        }
-    }
-    Ok(requests)
 }

@@ -1,4 +1,18 @@
-//! One account, as its owner has it in memory: the nonce book, the requests that have not ended, and what is being asked.
+//! One account, as its owner has it in memory.
+//!
+//! | part | what it owns |
+//! |---|---|
+//! | [`NonceBook`] | where each nonce stands, and the watch over its sends |
+//! | [`Requests`] | requests that have not ended, and the queue of those without a nonce |
+//! | [`ChainTracker`] | the newest look at the chain, the counts, and when to look again |
+//! | [`Signing`] | drafts that wait for signatures, and how the signer behaves |
+//! | [`Simulations`] | whether requests would work |
+//! | [`FeePolicy`] | what an attempt may offer |
+//! | [`EventLog`] | events to be committed, and alerts that are told once |
+//! | [`Changes`] | what the next commit expects, and which attempts are durable |
+//!
+//! The parts do not know each other. What concerns more than one of them is a method of [`Account`], by topic: binding,
+//! replacing, observing the chain, settling, and what operators ask for.
 //!
 //! The machine is told what happened (`handle_*`) and asked what to do ([`Account::poll`]). What changed must be
 //! committed ([`Account::take_commit`], then [`Account::committed`]); if a commit does not succeed, for whatever reason,
@@ -8,33 +22,40 @@
 mod action;
 mod bind;
 mod book;
-mod chain;
 mod changes;
-mod doubt;
 mod draft;
 mod ended;
+mod events;
+mod fee_policy;
 mod health;
 mod load;
 mod obey;
+mod observe;
 mod operate;
 mod poll;
 mod raw;
+mod reconcile;
 mod replace;
+mod requests;
 mod sent;
 mod settle;
+mod signing;
+mod simulations;
+mod tracker;
 mod watch;
 
-use super::{AccountId, Config, Nonce, Place, Request, RequestId, State, Ticket, View, quantity};
+use super::{AccountId, Config, Nonce, Place, Request, RequestId, State, View, quantity};
+use book::NonceBook;
 use changes::Changes;
-use draft::Waiting;
-use ended::Ended;
+use events::EventLog;
+use fee_policy::FeePolicy;
+use requests::Requests;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use signing::Signing;
+use simulations::Simulations;
+use std::sync::Arc;
+use tracker::ChainTracker;
 use types::Time;
-use watch::{Simulated, Watch};
 
 pub use action::Action;
 pub use changes::CommitError;
@@ -43,10 +64,7 @@ pub use load::{LoadError, Rows};
 pub use operate::{CancelAnswer, OperationError, Withdrawal};
 pub use raw::RawSubmission;
 
-/// Resets that are remembered.
-const RESETS_KEPT: usize = 5;
-
-/// The account's own row.
+/// The account's own row: what is durable of its parts, but for nonces and requests, which have rows of their own.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -86,43 +104,47 @@ pub fn is_paused(row: &[u8]) -> Result<bool, serde_json::Error> {
     serde_json::from_slice::<Row>(row).map(|row| row.paused)
 }
 
+impl Row {
+    fn of(account: &Account) -> Self {
+        let alerts = account.events.alerts();
+        Self {
+            version: account.changes.version(),
+            started: account.book.is_started(),
+            base: account.book.base(),
+            next: account.book.next(),
+            final_count: account.chain.final_count(),
+            paused: account.paused,
+            events: account.events.told(),
+            count: account.chain.highest_count(),
+            moved_at: account.chain.moved_at(),
+            confirmed_at: account.confirmed_at,
+            resets_ms: account.resets_ms.clone(),
+            gap_told: alerts.gaps,
+            funds_told: alerts.funds,
+            doubt_told: alerts.doubt,
+        }
+    }
+}
+
 /// One account in memory. See the [module](self).
 #[derive(Clone, Debug)]
 pub struct Account {
     config: Arc<Config>,
     id: AccountId,
     epoch: u64,
-    row: Row,
-    /// The row as it is in the store: what the next commit expects to find.
-    stored: Option<Vec<u8>>,
-    places: BTreeMap<Nonce, Place>,
-    requests: BTreeMap<RequestId, Request>,
-    /// Requests without a nonce, in the order of acceptance.
-    queue: BTreeSet<(Time, RequestId)>,
-    /// Requests that were taken in since the account was loaded and have not been written by this owner.
-    unwritten: BTreeSet<RequestId>,
-    ended: Ended,
+    /// Whether no new nonces are bound.
+    paused: bool,
+    /// When a transaction last became final.
+    confirmed_at: Option<Time>,
+    /// The newest resets.
+    resets_ms: Vec<u64>,
+    book: NonceBook,
+    requests: Requests,
+    chain: ChainTracker,
+    signing: Signing,
+    simulations: Simulations,
+    events: EventLog,
     changes: Changes,
-
-    // What follows is not durable: it is asked again after a restart.
-    view: Option<(View, Time)>,
-    /// A look that was not believed.
-    doubted: Option<(View, Time)>,
-    /// Since when the chain's count is below what was final.
-    fell_since: Option<Time>,
-    /// When to look at the chain (again).
-    look_at: Time,
-    watches: BTreeMap<Nonce, Watch>,
-    drafts: BTreeMap<Ticket, Waiting>,
-    tickets: Ticket,
-    /// Until when nothing is signed, after a signer has failed.
-    signer_rests_until: Time,
-    simulations: BTreeMap<RequestId, Simulated>,
-    /// Requests that the signer has refused, and when it is asked again.
-    refusals: BTreeMap<RequestId, Time>,
-    /// No request that waits expires before.
-    expiry_at: Time,
-    checks_asked: BTreeMap<u64, Time>,
 }
 
 impl Account {
@@ -138,12 +160,17 @@ impl Account {
 
     /// The lowest nonce that is not settled, and the nonce after the highest one that is used.
     pub fn range(&self) -> (Nonce, Nonce) {
-        (self.row.base, self.row.next)
+        (self.book.base(), self.book.next())
     }
 
-    /// Where the nonces stand.
-    pub fn places(&self) -> &BTreeMap<Nonce, Place> {
-        &self.places
+    /// Where the nonces of the [range](Account::range) stand, in order.
+    pub fn places(&self) -> impl Iterator<Item = (Nonce, &Place)> {
+        self.book.iter()
+    }
+
+    /// Where a nonce of the [range](Account::range) stands.
+    pub fn place(&self, nonce: Nonce) -> Option<&Place> {
+        self.book.get(nonce)
     }
 
     /// A request that has not ended.
@@ -153,17 +180,17 @@ impl Account {
 
     /// All requests that have not ended.
     pub fn requests(&self) -> impl Iterator<Item = &Request> {
-        self.requests.values()
+        self.requests.iter()
     }
 
     /// How many requests have no nonce yet.
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        self.requests.waiting()
     }
 
     /// The newest look at the chain, and when it came.
     pub fn view(&self) -> Option<(&View, Time)> {
-        self.view.as_ref().map(|(view, at)| (view, *at))
+        self.chain.view()
     }
 
     /// Takes in a request that was accepted, by whomever. One that is known or has ended changes nothing.
@@ -172,22 +199,18 @@ impl Account {
     /// is not known was accepted since, or has ended and this is an old copy. Which of the two it is, the store says: its
     /// first write demands that its row in the list of live requests is there.
     pub fn admit(&mut self, request: Request) {
-        let known = self.requests.contains_key(&request.id);
-        let ended = self.ended.contains(request.accepted_at, &request.id);
+        let known = self.requests.get(&request.id).is_some();
+        let ended = self.requests.has_ended(&request);
         #[cfg(feature = "bugs")]
         let ended = ended && !self.makes(super::Mistake::OldCopyIsNew);
-        if request.account != self.id || known || ended {
+        let accepted = matches!(request.state, State::Accepted { .. });
+        if request.account != self.id || known || ended || !accepted {
             return;
         }
-        if matches!(request.state, State::Accepted { .. }) {
-            self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
-            self.queue.insert((request.accepted_at, request.id.clone()));
-            self.unwritten.insert(request.id.clone());
-            #[cfg(feature = "bugs")]
-            if self.makes(super::Mistake::OldCopyIsNew) {
-                self.unwritten.clear();
-            }
-            self.requests.insert(request.id.clone(), request);
+        self.requests.admit(request);
+        #[cfg(feature = "bugs")]
+        if self.makes(super::Mistake::OldCopyIsNew) {
+            self.requests.trust_unwritten();
         }
     }
 
@@ -201,17 +224,16 @@ impl Account {
     /// Whether nothing waits for anything: no request, and no nonce that is bound, lent, or a gap.
     pub fn is_idle(&self) -> bool {
         let quiet = |place: &Place| matches!(place, Place::Final | Place::Foreign);
-        self.requests.is_empty() && !self.has_changes() && self.places.values().all(quiet)
+        self.requests.is_empty() && !self.has_changes() && self.book.iter().all(|(_, place)| quiet(place))
     }
 
     /// Whether something waits for a signature that we cannot make.
     pub fn lacks_key(&self) -> bool {
-        !self.config.holds_key && self.requests.values().any(|request| !request.raw)
+        !self.config.holds_key && self.requests.iter().any(|request| !request.raw)
     }
 
-    fn is_held(&self, id: &RequestId) -> bool {
-        let state = self.requests.get(id).map(|request| &request.state);
-        matches!(state, Some(State::Accepted { held: Some(_) }))
+    fn fees(&self) -> FeePolicy {
+        FeePolicy::new(&self.config)
     }
 
     #[cfg(feature = "bugs")]

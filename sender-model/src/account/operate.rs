@@ -1,8 +1,11 @@
 //! What an operator or a caller may ask of an account.
 
-use super::{Account, RESETS_KEPT, watch::millis};
+use super::{Account, watch::millis};
 use crate::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
 use types::Time;
+
+/// Resets that are remembered.
+const RESETS_KEPT: usize = 5;
 
 /// The answer to a cancellation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +84,7 @@ impl OperationError {
 impl Account {
     /// Cancels a request: at once if nothing of it has left, otherwise by a noop that competes with it.
     pub fn cancel(&mut self, id: &RequestId, now: Time) -> Result<CancelAnswer, OperationError> {
-        let state = self.state_of(id).ok_or(OperationError::NotInFlight)?.clone();
+        let state = self.requests.state(id).ok_or(OperationError::NotInFlight)?.clone();
         match state {
             State::Accepted { .. } => self.end_cancelled(id, now),
             State::Bound { nonce } | State::Submitted { nonce } => {
@@ -96,12 +99,8 @@ impl Account {
     /// Cancels a request whose caller does not wait any longer, unless something of it has left: that one goes on, and
     /// no noop competes with it.
     pub fn withdraw(&mut self, id: &RequestId, now: Time) -> Result<Withdrawal, OperationError> {
-        let state = self.state_of(id).ok_or(OperationError::NotInFlight)?;
-        let left = match state.nonce() {
-            Some(nonce) => self.watches.get(&nonce).is_none_or(|watch| watch.sent),
-            None => false,
-        };
-        if left {
+        let state = self.requests.state(id).ok_or(OperationError::NotInFlight)?;
+        if state.nonce().is_some_and(|nonce| self.book.may_have_left(nonce)) {
             return Ok(Withdrawal::TooLate);
         }
         Ok(match self.cancel(id, now)? {
@@ -121,29 +120,35 @@ impl Account {
         nonce: Nonce,
         now: Time,
     ) -> Result<CancelAnswer, OperationError> {
-        let sent = self.watches.get(&nonce).is_none_or(|watch| watch.sent);
+        let sent = self.book.may_have_left(nonce);
         #[cfg(feature = "bugs")]
         let sent = sent && !self.makes(crate::Mistake::RecycleAfterSend);
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return Ok(CancelAnswer::TooLate) };
+        let Some(slot) = self.book.slot(nonce) else { return Ok(CancelAnswer::TooLate) };
         if sent && !self.config.holds_key {
             return Err(OperationError::NoKey(nonce));
         }
         if sent {
-            slot.cancel = Some(CancelReason::Asked);
-            self.touch_place(nonce);
+            self.book.edit(nonce, |slot| {
+                slot.cancel = Some(CancelReason::Asked);
+                true
+            });
             return Ok(CancelAnswer::Cancelling);
         }
-        let slot = slot.clone();
-        self.remember(id, nonce, &slot, None);
-        self.put(nonce, Place::Free { since: now });
-        self.tidy();
-        self.watch_gaps(now);
+        self.requests.remember(id, nonce, slot, None);
+        self.free(nonce, now);
         self.end_cancelled(id, now);
         Ok(CancelAnswer::Cancelled)
     }
 
-    /// Asks for a dearer attempt now, at these fees at least if there are any; the rules of a bump hold. The wish is part of
-    /// the nonce's row until an attempt has fulfilled it.
+    /// Makes a nonce free that nothing has used.
+    fn free(&mut self, nonce: Nonce, now: Time) {
+        self.book.put(nonce, Place::Free { since: now });
+        self.book.tidy(self.chain.count());
+        self.report_gaps(now);
+    }
+
+    /// Asks for a fee bump now, to these fees at least if there are any; the rules of a bump hold. The wish is part of the
+    /// nonce's row until an attempt has fulfilled it.
     pub fn replace(&mut self, id: &RequestId, fees: Option<Fees>, now: Time) -> Result<(), OperationError> {
         let request =
             self.requests.get(id).filter(|request| !request.raw).ok_or(OperationError::NotInFlight)?;
@@ -151,8 +156,7 @@ impl Account {
             State::Bound { nonce } | State::Submitted { nonce } => nonce,
             _ => return Err(OperationError::NotInFlight),
         };
-        let cap = self.cap(&request.intent);
-        let slot = self.places.get(&nonce).and_then(Place::slot).ok_or(OperationError::NotInFlight)?;
+        let slot = self.book.slot(nonce).ok_or(OperationError::NotInFlight)?;
         let last = slot.last().ok_or(OperationError::NotInFlight)?;
         let interval = self.config.replacement_interval_ms;
         if now.since(last.bound_at) < millis(interval) {
@@ -161,104 +165,93 @@ impl Account {
         if slot.attempts.len() > self.config.bumps_max {
             return Err(OperationError::Replaced(self.config.bumps_max));
         }
-        if self.watches.get(&nonce).is_some_and(|watch| watch.bundled) {
+        if self.book.watch(nonce).is_some_and(|watch| watch.is_bundled()) {
             return Err(OperationError::Bundled);
         }
-        let wanted = fees.unwrap_or_default();
-        let fits = last.fees.bumped(self.config.bump_percent, &wanted, cap).is_some();
-        if !fits || wanted.max_fee_per_gas > cap {
+        let (policy, intent, wanted) = (self.fees(), &request.intent, fees.unwrap_or_default());
+        if !policy.allows(last.fees, intent, wanted) {
             return Err(OperationError::Fees);
         }
-        if let Some((view, _)) = &self.view
-            && let Some(fees) = self.dearer(last, &request.intent, AttemptKind::Payload, Some(wanted), view)
-            && !self.can_replace(slot, fees.cost(last.gas, request.intent.value), view)
+        let payload = (intent, AttemptKind::Payload);
+        if let Some((view, _)) = self.chain.view()
+            && let Some(fees) = policy.replacement(last.fees, payload, Some(wanted), &view.quote)
+            && !self.can_replace(slot, fees.cost(last.gas, intent.value), view)
         {
             return Err(OperationError::Funds);
         }
-        if let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) {
+        self.book.edit(nonce, |slot| {
             slot.wish = Some(wanted);
-            self.touch_place(nonce);
-        }
+            true
+        });
         Ok(())
     }
 
     /// Binds no more nonces. What is in flight goes on, and gaps are filled.
     pub fn pause_sending(&mut self, paused: bool) {
-        if self.row.paused != paused {
-            self.row.paused = paused;
-            self.drop_new_drafts();
-            self.touch_row();
+        if self.paused != paused {
+            self.paused = paused;
+            self.signing.drop_new();
+            self.changes.touch_row();
         }
     }
 
     /// Lends a nonce to an outside signer, who shows the token when it comes back.
     pub fn reserve(&mut self, token: &str, until: Time, now: Time) -> Result<Nonce, OperationError> {
-        if self.row.paused {
+        if self.paused {
             return Err(OperationError::Paused);
         }
         self.fresh_view(now).ok_or(OperationError::NoView)?;
         // First attempts that wait for their signature get other nonces.
-        self.drop_new_drafts();
-        let loans = self.places.values().filter(|place| matches!(place, Place::Leased(_))).count();
-        let full = loans >= self.config.leased_max
+        self.signing.drop_new();
+        let full = self.book.loans() >= self.config.leased_max
             || self.in_flight() >= self.config.in_flight_limit()
-            || self.places.len() >= self.config.unfinal_max;
+            || self.book.len() >= self.config.unfinal_max;
         let nonce = self.next_nonce().filter(|_| !full).ok_or(OperationError::Full)?;
-        self.put(nonce, Place::Leased(NonceLease { token: token.to_owned(), until, reported: false }));
-        self.row.next = self.row.next.max(nonce + 1);
+        self.book.put(nonce, Place::Leased(NonceLease { token: token.to_owned(), until, reported: false }));
         Ok(nonce)
     }
 
     /// Takes a nonce back that its signer has not used, wherever it lies.
     pub fn release(&mut self, nonce: Nonce, token: &str, now: Time) -> Result<(), OperationError> {
-        self.loan(nonce, token)?;
-        self.put(nonce, Place::Free { since: now });
-        self.tidy();
-        self.watch_gaps(now);
+        self.check_loan(nonce, token)?;
+        self.free(nonce, now);
         Ok(())
     }
 
-    pub(super) fn loan(&self, nonce: Nonce, token: &str) -> Result<&NonceLease, OperationError> {
-        match self.places.get(&nonce) {
-            Some(Place::Leased(loan)) if loan.token == token => Ok(loan),
-            _ => Err(OperationError::NonceConflict { current: self.row.next, attempted: nonce }),
+    /// Whether a nonce is on loan under this token.
+    pub(super) fn check_loan(&self, nonce: Nonce, token: &str) -> Result<(), OperationError> {
+        match self.book.loan(nonce, token) {
+            Some(_) => Ok(()),
+            None => Err(OperationError::NonceConflict { current: self.book.next(), attempted: nonce }),
         }
     }
 
     /// Brings the book in line with the chain, at an operator's word: foreign transactions that the chain does not show
     /// are forgotten at once, and a count that was doubted is believed. What is in flight or on loan keeps its nonce.
     pub fn reset(&mut self, now: Time) -> Result<(), OperationError> {
-        self.believe(now);
+        self.chain.believe(now, millis(self.config.view_age_max_ms));
         let view = self.fresh_view(now).ok_or(OperationError::NoView)?;
-        self.drop_new_drafts();
+        self.signing.drop_new();
         #[cfg(feature = "bugs")]
         if self.makes(crate::Mistake::ResetInFlight) {
             self.reset_in_flight(view.latest_count, now);
         }
-        let gone: Vec<Nonce> = self
-            .places
-            .range(view.latest_count.max(self.row.final_count)..)
-            .filter(|(_, place)| **place == Place::Foreign)
-            .map(|(nonce, _)| *nonce)
-            .collect();
-        for nonce in gone {
-            self.put(nonce, Place::Free { since: now });
-        }
+        self.book.forget_foreign(view.latest_count.max(self.chain.final_count()), now);
         self.reconcile(&view, now);
-        self.row.resets_ms.push(now.as_millis());
-        let old = self.row.resets_ms.len().saturating_sub(RESETS_KEPT);
-        self.row.resets_ms.drain(..old);
-        self.touch_row();
+        self.resets_ms.push(now.as_millis());
+        let old = self.resets_ms.len().saturating_sub(RESETS_KEPT);
+        self.resets_ms.drain(..old);
+        self.changes.touch_row();
         self.wake(now);
         Ok(())
     }
 
     #[cfg(feature = "bugs")]
     fn reset_in_flight(&mut self, count: u64, now: Time) {
-        let nonces: Vec<Nonce> = self.places.range(count..).map(|(nonce, _)| *nonce).collect();
-        for nonce in nonces {
-            let owner = self.places.get(&nonce).and_then(Place::slot).and_then(|slot| slot.owner.clone());
-            self.put(nonce, Place::Free { since: now });
+        let nonces: Vec<Nonce> = self.book.iter().map(|(nonce, _)| nonce).collect();
+        for nonce in nonces.into_iter().filter(|nonce| *nonce >= count) {
+            let owner = self.book.slot(nonce).and_then(|slot| slot.owner.clone());
+            self.book.put(nonce, Place::Free { since: now });
             if let Some(owner) = owner {
                 self.become_state(&owner, State::Accepted { held: None }, now);
             }

@@ -34,10 +34,9 @@ pub struct RawSubmission {
 impl Account {
     /// Takes a signed transaction for a nonce on loan. The commit also demands that its name is new.
     pub fn submit_raw(&mut self, raw: RawSubmission, now: Time) -> Result<(), OperationError> {
-        self.loan(raw.nonce, &raw.token)?;
-        let conflict = OperationError::NonceConflict { current: self.row.next, attempted: raw.nonce };
-        if raw.nonce < self.count() || self.requests.contains_key(&raw.id) {
-            return Err(conflict);
+        self.check_loan(raw.nonce, &raw.token)?;
+        if raw.nonce < self.chain.count() || self.requests.get(&raw.id).is_some() {
+            return Err(OperationError::NonceConflict { current: self.book.next(), attempted: raw.nonce });
         }
         let cost = raw.fees.cost(raw.gas, raw.intent.value);
         if !self.can_pay(cost) {
@@ -51,7 +50,7 @@ impl Account {
             cost,
             bytes: raw.bytes,
             bound_at: now,
-            bound_head: self.view.as_ref().map_or(0, |(view, _)| view.latest.number),
+            bound_head: self.chain.head(),
             taken: false,
             nacked: false,
         };
@@ -72,7 +71,7 @@ impl Account {
         let id = raw.id;
         self.changes.require(Precondition::Absent(key::request(&id)));
         self.changes.require(Precondition::Absent(key::used_name(&id)));
-        self.requests.insert(id.clone(), request);
+        self.requests.create(request);
         self.tell(&id, EventKind::Accepted, now);
         let owner = Some(id.clone());
         self.take_nonce(raw.nonce, Slot::new(owner, attempt), now);

@@ -1,19 +1,19 @@
 //! Replacements: the same nonce at a higher price, because it stands still, because somebody asks, or because the request
 //! is to be cancelled. All follow one rule.
 
-use super::{Account, Action, draft::Plan, watch::millis};
-use crate::{Attempt, AttemptKind, Fees, Intent, Nonce, Place, Purpose, Slot, View};
+use super::{Account, Action, signing::Plan, watch::millis};
+use crate::{Attempt, AttemptKind, Intent, Nonce, Purpose, Slot, View};
 use alloy_primitives::U256;
 use types::Time;
 
 impl Account {
     pub(super) fn draft_replacements(&mut self, now: Time, actions: &mut Vec<Action>) {
         let Some(view) = self.fresh_view(now) else { return };
-        let range = self.places.range(self.count()..);
+        let count = self.chain.count();
         let nonces: Vec<Nonce> =
-            range.filter(|(_, place)| place.slot().is_some()).map(|(nonce, _)| *nonce).collect();
+            self.book.bound().map(|(nonce, _)| nonce).filter(|nonce| *nonce >= count).collect();
         for nonce in nonces {
-            if self.is_drafted(nonce) || actions.len() >= self.config.actions_max {
+            if self.signing.has(nonce) || actions.len() >= self.config.actions_max {
                 continue;
             }
             if let Some(plan) = self.replacement(nonce, &view, now) {
@@ -24,9 +24,9 @@ impl Account {
 
     /// The replacement that a nonce needs now, if it needs one and may have one.
     fn replacement(&self, nonce: Nonce, view: &View, now: Time) -> Option<Plan> {
-        let slot = self.places.get(&nonce).and_then(Place::slot).filter(|slot| slot.mined.is_none())?;
+        let slot = self.book.slot(nonce).filter(|slot| slot.mined.is_none())?;
         let last = slot.last().filter(|last| self.changes.is_durable(last.hash))?;
-        let refused = self.watches.get(&nonce).is_some_and(|watch| watch.sign_at > now);
+        let refused = self.book.watch(nonce).is_some_and(|watch| watch.is_signing_refused(now));
         if refused || now.since(last.bound_at) < millis(self.config.replacement_interval_ms) {
             return None;
         }
@@ -36,7 +36,7 @@ impl Account {
         }
         let kind = if cancels { AttemptKind::Noop } else { last.kind };
         let (intent, gas) = self.to_sign(slot, last, kind)?;
-        let fees = self.dearer(last, &intent, kind, slot.wish, view)?;
+        let fees = self.fees().replacement(last.fees, (&intent, kind), slot.wish, &view.quote)?;
         if !self.can_replace(slot, fees.cost(gas, intent.value), view) {
             return None;
         }
@@ -55,10 +55,10 @@ impl Account {
         Some((request.intent.clone(), last.gas))
     }
 
-    /// Whether a nonce stands still for the price, or somebody wants it dearer.
+    /// Whether a nonce stands still for the price, or somebody wants it bumped.
     fn needs_bump(&self, nonce: Nonce, slot: &Slot, last: &Attempt, view: &View, now: Time) -> bool {
-        let Some(watch) = self.watches.get(&nonce) else { return false };
-        if watch.bundled || slot.attempts.len() > self.config.bumps_max {
+        let Some(watch) = self.book.watch(nonce) else { return false };
+        if watch.is_bundled() || slot.attempts.len() > self.config.bumps_max {
             return false;
         }
         if slot.wish.is_some() {
@@ -68,50 +68,18 @@ impl Account {
         if view.latest.number <= last.bound_head {
             return false;
         }
-        if watch.underpriced {
+        if watch.is_underpriced() {
             return true;
         }
         let stall = millis(self.config.stall_ms);
-        let holds_others_up = nonce == self.count() && self.is_stalled(now);
+        let holds_others_up = nonce == self.chain.count() && self.is_stalled(now);
         let too_cheap = last.fees.max_fee_per_gas < view.quote.base_fee_per_gas;
         now.since(last.bound_at) >= stall && (holds_others_up || too_cheap)
-    }
-
-    /// The price of a replacement, if the cap leaves room for one.
-    pub(super) fn dearer(
-        &self,
-        last: &Attempt,
-        intent: &Intent,
-        kind: AttemptKind,
-        wish: Option<Fees>,
-        view: &View,
-    ) -> Option<Fees> {
-        let cap = match kind {
-            AttemptKind::Payload => self.cap(intent),
-            AttemptKind::Noop => self.config.fee_cap,
-        };
-        let mut market = Fees::from_quote(&view.quote, cap);
-        #[cfg(feature = "bugs")]
-        if self.makes(crate::Mistake::BumpFromQuote) {
-            return Fees::default().bumped(self.config.bump_percent, &market, cap);
-        }
-        if let Some(wanted) = wish {
-            market.max_fee_per_gas = market.max_fee_per_gas.max(wanted.max_fee_per_gas);
-            market.max_priority_fee_per_gas =
-                market.max_priority_fee_per_gas.max(wanted.max_priority_fee_per_gas);
-        }
-        let fees = last.fees.bumped(self.config.bump_percent, &market, cap)?;
-        Some(if intent.legacy { fees.into_legacy() } else { fees })
     }
 
     /// Whether an attempt of this cost can be paid for besides all else that is promised.
     pub(super) fn can_replace(&self, slot: &Slot, cost: U256, view: &View) -> bool {
         let more = cost.saturating_sub(slot.cost());
         self.reserved().saturating_add(more) <= view.balance
-    }
-
-    /// Whether all that is promised can be paid, by the newest look at the chain.
-    pub(super) fn can_pay(&self, more: U256) -> bool {
-        self.view.as_ref().is_some_and(|(view, _)| self.reserved().saturating_add(more) <= view.balance)
     }
 }

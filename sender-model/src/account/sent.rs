@@ -1,64 +1,51 @@
 //! What nodes say to what was sent.
 
 use super::{Account, watch::millis};
-use crate::{AttemptKind, CancelReason, EventKind, Nonce, Place, SendClass, State};
+#[cfg(feature = "bugs")]
+use crate::Place;
+use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, State};
 use alloy_primitives::B256;
 use types::Time;
 
 impl Account {
     /// A node's answer to a send, or its absence. Whatever it is, the nonce stays bound.
     pub fn handle_sent(&mut self, nonce: Nonce, hash: B256, class: &SendClass, now: Time) {
-        let Some(Place::Bound(slot)) = self.places.get(&nonce) else { return };
-        if slot.attempt(hash).is_none() {
+        if self.book.slot(nonce).is_none_or(|slot| slot.attempt(hash).is_none()) {
             return;
         }
-        self.watch(nonce).sending = None;
+        let Some(watch) = self.book.watch_mut(nonce) else { return };
+        watch.end_send();
         #[cfg(feature = "bugs")]
-        if *class == SendClass::Unknown && self.makes(crate::Mistake::TimeoutIsFailure) {
+        if *class == SendClass::Unknown && self.config.makes(crate::Mistake::TimeoutIsFailure) {
             self.forget_attempt(nonce, now);
             return;
         }
         match class {
-            SendClass::Taken => self.taken(nonce, hash, now),
-            SendClass::NonceTooLow => {
-                let watch = self.watch(nonce);
-                (watch.used_up, watch.receipts_at) = (true, now);
-                self.retry(nonce, now);
+            SendClass::Taken => {
+                watch.taken(now + millis(self.config.rebroadcast_ms));
+                self.taken(nonce, hash, now);
+                return;
             }
-            SendClass::Underpriced => {
-                self.watch(nonce).underpriced = true;
-                self.retry(nonce, now);
-                self.nack(nonce, hash, now);
-            }
-            SendClass::Rejected(why) => self.rejected(nonce, hash, why, now),
-            SendClass::Funds => {
-                self.retry(nonce, now);
-                self.nack(nonce, hash, now);
-            }
-            SendClass::Busy | SendClass::NonceGap | SendClass::Unknown => self.retry(nonce, now),
+            SendClass::NonceTooLow => watch.set_used_up(now),
+            SendClass::Underpriced => watch.set_underpriced(),
+            SendClass::Rejected(_) | SendClass::Funds => {}
+            SendClass::Busy | SendClass::NonceGap | SendClass::Unknown => {}
         }
-    }
-
-    fn retry(&mut self, nonce: Nonce, now: Time) {
-        let pause = self.pause(self.watches.get(&nonce).map_or(0, |watch| watch.failures));
-        let watch = self.watch(nonce);
-        watch.failures += 1;
-        watch.send_at = now + pause;
+        watch.failed(now, |failures| self.config.backoff(failures));
+        match class {
+            SendClass::Underpriced | SendClass::Funds => self.nack(nonce, hash, now),
+            SendClass::Rejected(why) => self.rejected(nonce, hash, why, now),
+            _ => {}
+        }
     }
 
     fn taken(&mut self, nonce: Nonce, hash: B256, now: Time) {
-        let again = now + millis(self.config.rebroadcast_ms);
-        let watch = self.watch(nonce);
-        (watch.send_at, watch.failures, watch.underpriced) = (again, 0, false);
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return };
-        let owner = slot.owner.clone();
-        if let Some(attempt) = slot.attempts.iter_mut().find(|attempt| attempt.hash == hash && !attempt.taken)
-        {
-            attempt.taken = true;
-            self.touch_place(nonce);
-        }
-        let Some(owner) = owner else { return };
-        if self.state_of(&owner) == Some(&State::Bound { nonce }) {
+        self.book.edit(nonce, |slot| {
+            let attempt = slot.attempts.iter_mut().find(|attempt| attempt.hash == hash);
+            attempt.is_some_and(|attempt| !std::mem::replace(&mut attempt.taken, true))
+        });
+        let Some(owner) = self.book.slot(nonce).and_then(|slot| slot.owner.clone()) else { return };
+        if self.requests.state(&owner) == Some(&State::Bound { nonce }) {
             self.become_state(&owner, State::Submitted { nonce }, now);
             self.tell(&owner, EventKind::Submitted, now);
         }
@@ -66,38 +53,42 @@ impl Account {
 
     /// Tells of a refusal, once for each attempt.
     fn nack(&mut self, nonce: Nonce, hash: B256, now: Time) {
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return };
-        let owner = slot.owner.clone();
-        let fresh = slot.attempts.iter_mut().find(|attempt| attempt.hash == hash && !attempt.nacked);
-        let (Some(attempt), Some(owner)) = (fresh, owner) else { return };
-        attempt.nacked = true;
-        self.touch_place(nonce);
-        self.tell(&owner, EventKind::SendAttemptNack, now);
+        let Some(owner) = self.book.slot(nonce).and_then(|slot| slot.owner.clone()) else { return };
+        let is_new = self.book.edit(nonce, |slot| {
+            let attempt = slot.attempts.iter_mut().find(|attempt| attempt.hash == hash);
+            attempt.is_some_and(|attempt| !std::mem::replace(&mut attempt.nacked, true))
+        });
+        if is_new {
+            self.tell(&owner, EventKind::SendAttemptNack, now);
+        }
     }
 
     /// A node says that the bytes can never be mined. It may be wrong, and the bytes are out: so a noop takes the nonce,
     /// and only when that is final the request has failed. If another attempt was taken, that one is left to win.
     fn rejected(&mut self, nonce: Nonce, hash: B256, why: &str, now: Time) {
-        self.retry(nonce, now);
         self.nack(nonce, hash, now);
-        let Some(Place::Bound(slot)) = self.places.get_mut(&nonce) else { return };
-        let payload = slot.attempt(hash).is_some_and(|attempt| attempt.kind == AttemptKind::Payload);
-        let hopeless = slot.attempts.iter().all(|attempt| !attempt.taken);
-        if payload && hopeless && slot.owner.is_some() && slot.cancel.is_none() {
-            slot.cancel = Some(CancelReason::Rejected(why.to_owned()));
-            self.touch_place(nonce);
+        let gives_up = self.book.edit(nonce, |slot| {
+            let payload = slot.attempt(hash).is_some_and(|attempt| attempt.kind == AttemptKind::Payload);
+            let hopeless = slot.attempts.iter().all(|attempt| !attempt.taken);
+            let gives_up = payload && hopeless && slot.owner.is_some() && slot.cancel.is_none();
+            if gives_up {
+                slot.cancel = Some(CancelReason::Rejected(why.to_owned()));
+            }
+            gives_up
+        });
+        if gives_up {
             self.report_helplessness(nonce, now);
         }
     }
 
     #[cfg(feature = "bugs")]
     fn forget_attempt(&mut self, nonce: Nonce, now: Time) {
-        let Some(Place::Bound(slot)) = self.places.get(&nonce).cloned() else { return };
-        self.put(nonce, Place::Free { since: now });
+        let Some(slot) = self.book.slot(nonce).cloned() else { return };
+        self.book.put(nonce, Place::Free { since: now });
         if let Some(owner) = &slot.owner {
-            self.remember(owner, nonce, &slot, None);
+            self.requests.remember(owner, nonce, &slot, None);
             self.become_state(owner, State::Accepted { held: None }, now);
         }
-        self.tidy();
+        self.book.tidy(self.chain.count());
     }
 }

@@ -1,9 +1,9 @@
 //! An owner for one account, with a chain that says what a test wants.
 
 use crate::{
-    Account, AccountId, Action, Commit, Config, Decision, Draft, Event, EventKind, Head, Intent, NewRequest,
-    Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed, Simulation, State, Subject,
-    View, Write, accept, key,
+    Account, AccountId, Action, Attempt, AttemptKind, Commit, Config, Decision, Draft, Event, EventKind,
+    Fees, Head, Intent, NewRequest, Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed,
+    Simulation, State, Subject, View, Write, accept, key,
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};
@@ -19,12 +19,39 @@ pub(super) struct Owner {
     pub sent: Vec<(Nonce, B256)>,
 }
 
-pub(super) fn id(text: &str) -> RequestId {
+pub(crate) fn id(text: &str) -> RequestId {
     text.parse().unwrap()
 }
 
-pub(super) fn account_id() -> AccountId {
+pub(crate) fn account_id() -> AccountId {
     AccountId { chain_id: 1, address: Address::repeat_byte(1) }
+}
+
+/// A request as it is accepted.
+pub(crate) fn request(name: &str, accepted_at: Time) -> Request {
+    let intent = Intent { to: Some(Address::repeat_byte(2)), ..Intent::default() };
+    let body = keccak256(name.as_bytes());
+    let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at: None };
+    match accept::decide(new, None, 0, &Config::default(), accepted_at) {
+        Ok(Decision::New(request, _)) => *request,
+        other => panic!("it is new: {other:?}"),
+    }
+}
+
+/// An attempt with a hash of its own.
+pub(crate) fn attempt(number: u8) -> Attempt {
+    Attempt {
+        hash: B256::repeat_byte(number),
+        kind: AttemptKind::Payload,
+        fees: Fees::default(),
+        gas: 21_000,
+        cost: U256::from(number),
+        bytes: vec![number].into(),
+        bound_at: Time::ZERO,
+        bound_head: 0,
+        taken: false,
+        nacked: false,
+    }
 }
 
 impl Owner {

@@ -142,13 +142,13 @@ fn a_request_that_was_never_sent_is_cancelled_at_once_and_one_that_was_needs_a_n
     owner.wait(10_000);
     owner.run();
     assert_eq!(owner.state("a"), State::Cancelling { nonce: 5 });
-    assert!(matches!(owner.account.places()[&5].slot(), Some(slot) if slot.attempts.len() == 2));
+    assert!(matches!(owner.account.place(5).unwrap().slot(), Some(slot) if slot.attempts.len() == 2));
     owner.accept("c");
     assert_eq!(owner.account.cancel(&id("c"), owner.time()), Ok(CancelAnswer::Cancelled));
     owner.commit();
     assert_eq!((owner.state("c"), owner.told("c").len()), (State::Cancelled, 2));
     // The noop wins.
-    let noop = owner.account.places()[&5].slot().unwrap().last().unwrap().hash;
+    let noop = owner.account.place(5).unwrap().slot().unwrap().last().unwrap().hash;
     let block = Head { number: 12, hash: B256::repeat_byte(12) };
     owner.account.handle_receipts(5, &[(noop, found(block))], owner.time());
     let check = BlockCheck { number: 12, hash: Some(block.hash), finalized_number: 12 };
@@ -210,7 +210,7 @@ fn one_that_nodes_refuse_fails_when_a_noop_is_final_and_stops_nobody() {
     owner.wait(15_000);
     owner.run();
     assert_eq!(owner.state("bad"), State::Cancelling { nonce: 5 });
-    let noop = owner.account.places()[&5].slot().unwrap().last().unwrap().hash;
+    let noop = owner.account.place(5).unwrap().slot().unwrap().last().unwrap().hash;
     let block = Head { number: 12, hash: B256::repeat_byte(12) };
     owner.account.handle_receipts(5, &[(noop, found(block))], owner.time());
     let check = BlockCheck { number: 12, hash: Some(block.hash), finalized_number: 12 };
@@ -330,7 +330,7 @@ fn a_nonce_that_stands_still_is_made_dearer_until_the_cap() {
         owner.wait(61_000);
         owner.run();
     }
-    let Place::Bound(slot) = &owner.account.places()[&5] else { panic!("it is bound") };
+    let Place::Bound(slot) = owner.account.place(5).unwrap() else { panic!("it is bound") };
     let fees: Vec<u128> = slot.attempts.iter().map(|attempt| attempt.fees.max_fee_per_gas).collect();
     // 2,010, then a fifth more, then what leaves room for a noop.
     assert_eq!(fees, [2_010, 2_412, 2_727]);
@@ -346,11 +346,11 @@ fn while_nothing_is_sealed_nothing_is_made_dearer() {
     owner.wait(61_000);
     owner.view.latest.number -= 1;
     owner.run();
-    assert_eq!(owner.account.places()[&5].slot().unwrap().attempts.len(), 1);
+    assert_eq!(owner.account.place(5).unwrap().slot().unwrap().attempts.len(), 1);
     owner.wait(1_000);
     owner.account.handle_bundled(5, true);
     owner.run();
-    assert_eq!(owner.account.places()[&5].slot().unwrap().attempts.len(), 1);
+    assert_eq!(owner.account.place(5).unwrap().slot().unwrap().attempts.len(), 1);
 }
 
 #[test]

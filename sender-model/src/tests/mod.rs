@@ -7,3 +7,5 @@ mod harness;
 mod life;
 mod nonces;
 mod withdraw;
+
+pub(crate) use harness::{account_id, attempt, id, request};

@@ -64,10 +64,10 @@ fn a_gap_is_filled_by_a_noop_after_its_grace() {
     owner.run();
     owner.wait(9_000);
     owner.run();
-    assert!(matches!(owner.account.places()[&5], Place::Free { .. }));
+    assert!(matches!(owner.account.place(5).unwrap(), Place::Free { .. }));
     owner.wait(1_001);
     owner.run();
-    let slot = owner.account.places()[&5].slot().unwrap();
+    let slot = owner.account.place(5).unwrap().slot().unwrap();
     assert_eq!((slot.owner.as_ref(), slot.attempts[0].kind), (None, AttemptKind::Noop));
 }
 
@@ -83,7 +83,7 @@ fn a_loan_that_runs_out_is_filled_or_reported() {
             serde_json::from_slice::<crate::Event>(row)
                 .is_ok_and(|event| event.kind == EventKind::ActionRequired)
         });
-        assert_eq!(owner.account.places()[&5].slot().is_some(), holds_key);
+        assert_eq!(owner.account.place(5).unwrap().slot().is_some(), holds_key);
         assert_eq!(told, !holds_key);
     }
 }
@@ -134,8 +134,8 @@ fn foreign_transactions_take_their_nonces_and_give_them_back() {
         owner.wait(3_000);
         owner.run();
     }
-    assert!(owner.account.places()[&5].slot().is_some());
-    assert!(owner.account.places()[&6].slot().is_some());
+    assert!(owner.account.place(5).unwrap().slot().is_some());
+    assert!(owner.account.place(6).unwrap().slot().is_some());
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn a_wish_for_a_dearer_attempt_outlives_its_owner() {
     owner.commit();
     owner.restart();
     owner.run();
-    let slot = owner.account.places()[&5].slot().unwrap().clone();
+    let slot = owner.account.place(5).unwrap().slot().unwrap().clone();
     assert_eq!((slot.attempts.len(), slot.attempts[1].fees, slot.wish), (2, wanted, None));
     owner.wait(10_000);
     assert_eq!(owner.account.replace(&id("a"), None, owner.time()), Err(OperationError::Replaced(1)));

@@ -23,7 +23,7 @@ impl Worker {
         let health = account.health(now);
         let mut gauges =
             Gauges { queue: waiting, held: health.held, next, stuck: health.stalled, ..Gauges::default() };
-        for place in account.places().values() {
+        for (_, place) in account.places() {
             match place {
                 Place::Bound(slot) if slot.mined.is_none() => {
                     let owner = slot.owner.as_ref().and_then(|id| account.request(id));

@@ -118,7 +118,7 @@ impl Worker {
                 return Err(NotYet::Failed(format!("nobody: {why}")));
             }
         };
-        let bound = account.places().values().filter(|place| place.slot().is_some()).count();
+        let bound = account.places().filter(|(_, place)| place.slot().is_some()).count();
         Stats::count(&shared.stats.counters.recovered, bound as u64);
         Stats::count(&shared.stats.counters.leases_taken, 1);
         self.gauge.epoch.store(epoch, Ordering::Relaxed);
