@@ -1,14 +1,14 @@
 //! Accepting a request: once for each name, whoever asks and however often.
 //!
-//! Any process may accept, also one that does not own the account: it creates the request, its first event and its place
+//! Any process may accept, also one that does not own the account: it creates the request, its first event and its position
 //! in the queue in one commit, on the condition that none of them is there. The owner finds it by looking.
 //!
 //! A name stays used after its request is forgotten, for as long as the configuration promises: the same commit demands
 //! that no such name is there either.
 
 use super::{
-    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, Known, Precondition, Request,
-    RequestId, State, Write, key,
+    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, KnownRequest, Precondition,
+    Request, RequestId, State, Write, key,
 };
 use alloy_primitives::B256;
 use types::Time;
@@ -65,7 +65,7 @@ pub enum AcceptError {
 /// Decides about a request, given what is durable under its name, if something is, and how many are waiting.
 pub fn decide(
     new: NewRequest,
-    known: Option<&Known>,
+    known: Option<&KnownRequest>,
     waiting: usize,
     config: &Config,
     now: Time,
@@ -75,8 +75,8 @@ pub fn decide(
             known if known.body() != new.body || known.account() != new.account => {
                 Err(AcceptError::Mismatch(new.id))
             }
-            Known::Request(_) => Ok(Decision::Replayed),
-            Known::Forgotten(_) => Ok(Decision::Forgotten),
+            KnownRequest::Request(_) => Ok(Decision::Replayed),
+            KnownRequest::Forgotten(_) => Ok(Decision::Forgotten),
         };
     }
     if waiting >= config.queue_max {

@@ -6,7 +6,7 @@
 
 /// A node's answer to a send, as it came.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum SendResponse {
     /// It has taken the transaction.
     Hash,
     /// It has answered with an error.
@@ -24,7 +24,7 @@ pub enum Answer {
     Disconnected,
 }
 
-impl Answer {
+impl SendResponse {
     /// Whether it speaks against the node, not against the transaction. Only these count for a circuit breaker.
     pub fn is_connection_error(&self) -> bool {
         match self {
@@ -166,24 +166,24 @@ const TABLE: &[(Text, SendClass)] = &[
 const CODES: &[(i64, SendClass)] = &[(-32005, C::Busy), (429, C::Busy)];
 
 /// What an answer means.
-pub fn classify(answer: &Answer) -> SendClass {
+pub fn classify(answer: &SendResponse) -> SendClass {
     match answer {
-        Answer::Hash => SendClass::Taken,
-        Answer::TimedOut | Answer::Disconnected => SendClass::Unknown,
-        Answer::Error { http_status: Some(429), .. } => SendClass::Busy,
+        SendResponse::Hash => SendClass::Taken,
+        SendResponse::TimedOut | SendResponse::Disconnected => SendClass::Unknown,
+        SendResponse::Error { http_status: Some(429), .. } => SendClass::Busy,
         // Without a code the text is not the node's but that of something in front of it.
-        Answer::Error { code: None, .. } => SendClass::Unknown,
-        Answer::Error { code: Some(code), message, .. } => classify_text(*code, message),
+        SendResponse::Error { code: None, .. } => SendClass::Unknown,
+        SendResponse::Error { code: Some(code), message, .. } => classify_text(*code, message),
     }
 }
 
 fn classify_text(code: i64, message: &str) -> SendClass {
     let text = message.to_lowercase();
-    let fits = |place: &Text| match place {
+    let fits = |text_at: &Text| match text_at {
         Starts(start) => text.starts_with(start),
         Contains(part) => text.contains(part),
     };
-    let by_text = TABLE.iter().find(|(place, _)| fits(place)).map(|(_, class)| class);
+    let by_text = TABLE.iter().find(|(text_at, _)| fits(text_at)).map(|(_, class)| class);
     let by_code = || CODES.iter().find(|(known, _)| *known == code).map(|(_, class)| class);
     match by_text.or_else(by_code) {
         Some(SendClass::Rejected(_)) => SendClass::Rejected(message.chars().take(512).collect()),

@@ -13,7 +13,7 @@ pub enum CommandKind {
     Cancel(RequestId),
     /// Cancel a request, unless something of it has left.
     Withdraw(RequestId),
-    /// Make a request's transaction dearer now, at least to these fees if there are any.
+    /// Bump the fees of a pending transaction, to these at least if there are any.
     Replace(RequestId, Option<Fees>),
     /// Bind no more nonces.
     Pause,

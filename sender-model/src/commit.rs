@@ -90,7 +90,7 @@ pub struct Commit {
 
 /// Why a commit cannot be asked for at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedCommit {
     /// An intake commit changes or deletes something.
     #[error("without an epoch a commit may only create rows that are absent")]
     IntakeOverwrites,
@@ -107,18 +107,18 @@ pub enum Malformed {
 
 impl Commit {
     /// Checks what every store must refuse.
-    pub fn check(&self) -> Result<(), Malformed> {
+    pub fn check(&self) -> Result<(), MalformedCommit> {
         if self.preconditions.len() + self.writes.len() > COMMIT_ROWS_MAX {
-            return Err(Malformed::TooManyRows);
+            return Err(MalformedCommit::TooManyRows);
         }
         let names =
             self.preconditions.iter().map(Precondition::key).chain(self.writes.iter().map(Write::key));
         if names.into_iter().any(|key| key.is_empty() || key.len() > KEY_BYTES_MAX) {
-            return Err(Malformed::BadKey);
+            return Err(MalformedCommit::BadKey);
         }
         let large = |write: &Write| matches!(write, Write::Put(_, value) if value.len() > VALUE_BYTES_MAX);
         if self.writes.iter().any(large) {
-            return Err(Malformed::TooLarge);
+            return Err(MalformedCommit::TooLarge);
         }
         match self.authority {
             Authority::Holder(_) => Ok(()),
@@ -126,11 +126,11 @@ impl Commit {
         }
     }
 
-    fn check_intake(&self) -> Result<(), Malformed> {
+    fn check_intake(&self) -> Result<(), MalformedCommit> {
         let creates = |write: &Write| match write {
             Write::Put(key, _) => self.preconditions.contains(&Precondition::Absent(key.clone())),
             Write::Delete(_) => false,
         };
-        if self.writes.iter().all(creates) { Ok(()) } else { Err(Malformed::IntakeOverwrites) }
+        if self.writes.iter().all(creates) { Ok(()) } else { Err(MalformedCommit::IntakeOverwrites) }
     }
 }

@@ -5,7 +5,7 @@ use types::Duration;
 /// What happens to a request whose nonce was used up by a transaction that is not ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnForeign {
-    /// It is queued again, in its old place.
+    /// It is queued again, in its old position.
     #[default]
     Requeue,
     /// It fails.
@@ -45,11 +45,11 @@ pub struct Config {
     pub limits: Limits,
     /// How often one request may lose its nonce to a foreign transaction before it fails.
     pub rebinds_max: u32,
-    /// How long a nonce must stand still before its transaction is made dearer.
+    /// How long a nonce must stand still before its fees are bumped.
     pub stall_ms: u64,
     /// The least time between an attempt and its replacement, whoever asks for it.
     pub replacement_interval_ms: u64,
-    /// How much dearer, in percent.
+    /// How much a fee bump adds, in percent.
     pub bump_percent: u32,
     /// Replacements per nonce.
     pub bumps_max: usize,

@@ -13,7 +13,7 @@ pub type Ticket = u64;
 pub enum Purpose {
     /// The first attempt of a request.
     New(RequestId),
-    /// A dearer sibling of the newest attempt, which was the `attempts`-th.
+    /// A replacement with higher fees of the newest attempt, which was the `attempts`-th.
     Bump {
         /// Attempts so far.
         attempts: usize,

@@ -1,4 +1,4 @@
-//! Fees: the first price, and the rule by which a replacement must be dearer.
+//! Fees: the first price, and the rule for the fees of a replacement.
 //!
 //! A node takes a replacement only if **both** fee fields rise by a tenth. A bump therefore starts from what was sent
 //! last, never from what the market asks today: after a spike the market may ask for less than we have already offered,

@@ -26,12 +26,12 @@ pub fn accounts() -> Key {
 }
 
 /// A nonce's row.
-pub fn place(id: AccountId, nonce: Nonce) -> Key {
+pub fn nonce(id: AccountId, nonce: Nonce) -> Key {
     format!("n/{id}/{nonce:016x}")
 }
 
 /// All nonces of an account.
-pub fn places(id: AccountId) -> Key {
+pub fn nonces(id: AccountId) -> Key {
     format!("n/{id}/")
 }
 

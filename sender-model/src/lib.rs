@@ -56,7 +56,7 @@
 //! let mut account = Account::load(config, id, 1, Rows::default(), now)?;
 //! account.admit(*request);
 //! // Nothing is bound before the chain was seen.
-//! assert_eq!(account.poll(now), vec![Action::Look]);
+//! assert_eq!(account.poll(now), vec![Action::FetchView]);
 //! assert_eq!(account.waiting(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -76,27 +76,27 @@ mod fees;
 mod ids;
 mod intent;
 pub mod key;
-mod name;
-mod place;
+mod nonce;
 mod quantity;
 mod request;
 pub mod retention;
 #[cfg(test)]
 mod tests;
+mod used_name;
 mod view;
 
 pub use accept::{AcceptError, Decision, NewRequest};
 pub use account::{
-    Account, Action, CancelAnswer, CommitError, Health, LoadError, NonceHealth, OperationError,
-    RawSubmission, Rows, Withdrawal, is_paused,
+    Account, Action, CancelOutcome, CommitError, Health, LoadError, NonceHealth, OperationError, RawRequest,
+    Rows, Withdrawal, is_paused,
 };
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
-pub use classify::{Answer, SendClass, classify};
+pub use classify::{SendClass, SendResponse, classify};
 pub use command::{Command, CommandKind};
 pub use commit::{
-    Authority, COMMIT_ROWS_MAX, Commit, Fence, KEY_BYTES_MAX, Key, Malformed, Precondition, VALUE_BYTES_MAX,
-    Value, Write,
+    Authority, COMMIT_ROWS_MAX, Commit, Fence, KEY_BYTES_MAX, Key, MalformedCommit, Precondition,
+    VALUE_BYTES_MAX, Value, Write,
 };
 pub use config::{Config, Limits, OnForeign};
 pub use delivery::{Delivery, Next};
@@ -105,7 +105,7 @@ pub use event::{Event, EventKind, Subject};
 pub use fees::{Fees, Quote};
 pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
-pub use name::{Known, UsedName};
-pub use place::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, Place, Slot};
+pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceState, Slot};
 pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
+pub use used_name::{KnownRequest, UsedName};
 pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};

@@ -218,13 +218,13 @@ pub struct Request {
     pub intent: Intent,
     /// The hash of what the caller sent, to tell a repetition from another request with the same name.
     pub body: B256,
-    /// When it became durable; its place in the queue.
+    /// When it became durable; its position in the queue.
     #[serde(with = "quantity::time")]
     pub accepted_at: Time,
     /// When it may not be bound any more.
     #[serde(default, with = "quantity::maybe_time")]
     pub expires_at: Option<Time>,
-    /// Whether an outside signer made its transaction, which we therefore cannot make dearer.
+    /// Whether an outside signer made its transaction, whose fees we therefore cannot bump.
     #[serde(default)]
     pub raw: bool,
     /// Where it stands.

@@ -114,13 +114,13 @@ pub fn bury(
     }))
 }
 
-/// The commit that forgets a place in a list of what has ended which leads to no row that ended then. It belongs to
+/// The commit that forgets an entry in an index of what has ended which leads to no row that ended then. It belongs to
 /// no account, so somebody else's fence has to do.
-pub fn forget_place(place: Key, request: (Key, Option<Value>), fence: Fence) -> Commit {
+pub fn forget_index_entry(entry: Key, request: (Key, Option<Value>), fence: Fence) -> Commit {
     let unchanged = match request {
         (row, Some(value)) => Precondition::Is(row, value),
         (row, None) => Precondition::Absent(row),
     };
     let authority = Authority::Holder(fence);
-    Commit { authority, preconditions: vec![unchanged], writes: vec![Write::Delete(place)] }
+    Commit { authority, preconditions: vec![unchanged], writes: vec![Write::Delete(entry)] }
 }

@@ -5,7 +5,7 @@ use super::Quote;
 use alloy_primitives::{B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
-/// A block's place.
+/// A block, by height and hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 pub struct Head {
     /// Height.

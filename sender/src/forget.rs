@@ -1,5 +1,5 @@
 //! Forgetting what is over, so that nothing grows for ever: requests with all that belongs to them, later their names,
-//! events of accounts, dead letters, and places in the lists of what has ended that lead nowhere.
+//! events of accounts, dead letters, and index entries of what has ended that lead nowhere.
 //!
 //! Each pass goes on where the one before stopped, so rows that cannot go yet never stand in the way of others.
 
@@ -85,7 +85,7 @@ impl List {
         }
     }
 
-    /// The row that a place leads to.
+    /// The row that an entry leads to.
     fn row(self, id: &RequestId) -> Key {
         match self {
             Self::Requests => key::request(id),
@@ -93,18 +93,18 @@ impl List {
         }
     }
 
-    /// Reads such a row, and says which place leads to it.
+    /// Reads such a row, and says which entry leads to it.
     fn read(self, row: &[u8]) -> Result<(Past, Option<Key>), serde_json::Error> {
         Ok(match self {
             Self::Requests => {
                 let request: Box<Request> = serde_json::from_slice(row)?;
-                let place = request.completed_at.map(|at| key::done(at, &request.id));
-                (Past::Request(request), place)
+                let entry = request.completed_at.map(|at| key::done(at, &request.id));
+                (Past::Request(request), entry)
             }
             Self::Names => {
                 let used: Box<UsedName> = serde_json::from_slice(row)?;
-                let place = key::used(used.completed_at, &used.id);
-                (Past::Name(used), Some(place))
+                let entry = key::used(used.completed_at, &used.id);
+                (Past::Name(used), Some(entry))
             }
         })
     }
@@ -160,35 +160,38 @@ async fn forget_rows(
     Ok(())
 }
 
-/// Forgets what some places of a list lead to, and places that lead nowhere.
-async fn forget_page(shared: &Arc<Shared>, list: List, places: Vec<Key>) -> Result<(), Error> {
-    let named: Vec<(Key, Key)> = places
+/// Forgets what some entries of a list lead to, and entries that lead nowhere.
+async fn forget_page(shared: &Arc<Shared>, list: List, entries: Vec<Key>) -> Result<(), Error> {
+    let named: Vec<(Key, Key)> = entries
         .into_iter()
-        .filter_map(|place| key::request_of_live(&place).map(|id| (place, list.row(&id))))
+        .filter_map(|entry| key::request_of_live(&entry).map(|id| (entry, list.row(&id))))
         .collect();
     let rows = shared.store.get(named.iter().map(|(_, row)| row.clone()).collect()).await?;
     let (mut past, mut nowhere) = (Vec::new(), Vec::new());
-    for ((place, name), row) in named.into_iter().zip(rows) {
+    for ((entry, name), row) in named.into_iter().zip(rows) {
         match row.as_deref().map(|row| list.read(row)).transpose() {
-            Ok(Some((found, leads))) if leads.as_ref() == Some(&place) => past.push(found),
-            Ok(_) => nowhere.push((place, (name, row))),
+            Ok(Some((found, leads))) if leads.as_ref() == Some(&entry) => past.push(found),
+            Ok(_) => nowhere.push((entry, (name, row))),
             Err(why) => tracing::error!(%why, name, "Sender: a row is damaged"),
         }
     }
-    forget_places(shared, nowhere).await?;
+    forget_entries(shared, nowhere).await?;
     forget_all(shared, past).await
 }
 
-async fn forget_places(shared: &Arc<Shared>, places: Vec<(Key, (Key, Option<Value>))>) -> Result<(), Error> {
-    if places.is_empty() {
+async fn forget_entries(
+    shared: &Arc<Shared>,
+    entries: Vec<(Key, (Key, Option<Value>))>,
+) -> Result<(), Error> {
+    if entries.is_empty() {
         return Ok(());
     }
     let acquired = shared.store.acquire(LEASE.into(), shared.holder.clone(), LEASE_MS, true).await?;
     let Acquired::Taken { epoch, .. } = acquired else { return Ok(()) };
     let fence = Fence { lease: LEASE.into(), epoch };
-    for (place, request) in places {
-        tracing::warn!(place, "Sender: what has ended is not there");
-        drop(shared.store.commit(retention::forget_place(place, request, fence.clone())).await?);
+    for (entry, request) in entries {
+        tracing::warn!(entry, "Sender: what has ended is not there");
+        drop(shared.store.commit(retention::forget_index_entry(entry, request, fence.clone())).await?);
     }
     drop(shared.store.release(fence).await);
     Ok(())

@@ -1,7 +1,7 @@
 //! Account groups: the least loaded account is picked, a group whose accounts are all busy grows, and an owner pays for
 //! accounts that run dry.
 
-use crate::facade::{Error, From, Funding, Group, NewGroup, Sender, Submission};
+use crate::facade::{Error, Funding, Group, NewGroup, SendFrom, Sender, TransactionRequest};
 use alloy_primitives::{Address, U256, keccak256};
 use sender_model::{AccountId, Intent, RequestId, State};
 
@@ -213,8 +213,8 @@ impl Sender {
         }
         let intent = Intent { to: Some(address), value: funding.amount, ..Intent::default() };
         let body = keccak256(serde_json::to_vec(&intent)?);
-        let from = From::Account(AccountId { chain_id, address: funding.owner });
-        self.submit(Submission { key: Some(id), from, intent, body, expires_at: None }).await?;
+        let from = SendFrom::Account(AccountId { chain_id, address: funding.owner });
+        self.submit(TransactionRequest { key: Some(id), from, intent, body, expires_at: None }).await?;
         group.top_ups.insert(address, counted);
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Managed accounts: from a request to finality, with nothing lost and nothing done twice.
 //!
-//! A caller hands over an intent once; the sender assigns the nonce, prices, has it signed, sends, watches, makes dearer,
+//! A caller hands over an intent once; the sender assigns the nonce, prices, has it signed, sends, watches, bumps fees,
 //! fills gaps, survives crashes and tells what happened.
 //!
 //! ```text
@@ -38,7 +38,7 @@
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};
-//! use sender_model::{AccountId, Config, Decision, Intent, Known, NewRequest, accept};
+//! use sender_model::{AccountId, Config, Decision, Intent, KnownRequest, NewRequest, accept};
 //! use sender::store::{Memory, Outcome};
 //! use types::Time;
 //!
@@ -54,12 +54,12 @@
 //! assert_eq!(store.apply(&commit)?, Outcome::Committed);
 //! // The same again: the same request. Whoever loses the race finds it in the store.
 //! assert!(matches!(store.apply(&commit)?, Outcome::Conflict(_)));
-//! assert_eq!(accept::decide(new, Some(&Known::Request(request)), 1, &config, now)?, Decision::Replayed);
+//! assert_eq!(accept::decide(new, Some(&KnownRequest::Request(request)), 1, &config, now)?, Decision::Replayed);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod clock;
-pub mod duty;
+pub mod deliveries;
 pub mod endpoint;
 pub mod facade;
 mod forget;

@@ -1,6 +1,8 @@
 //! What a sender is started with.
 
-use crate::{clock::Clock, duty::Deliveries, facade::Error, signer::Keys, store::Store, target::Target};
+use crate::{
+    clock::Clock, deliveries::Deliveries, facade::Error, signer::Keys, store::Store, target::Target,
+};
 use sender_model::Config;
 use std::{collections::BTreeMap, sync::Arc};
 

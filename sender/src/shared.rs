@@ -2,7 +2,7 @@
 
 use crate::{
     clock::Clock,
-    duty::Duty,
+    deliveries::DeliveryMessage,
     facade::Error,
     registry::Registry,
     signer::Keys,
@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub registry: Registry,
     pub stats: Arc<Stats>,
     pub events: broadcast::Sender<Arc<Event>>,
-    pub duties: mpsc::UnboundedSender<Duty>,
+    pub messages: mpsc::UnboundedSender<DeliveryMessage>,
     pub stopping: watch::Sender<bool>,
     workers: Mutex<BTreeMap<AccountId, Handle>>,
     /// Chains that are known to be those that the store belongs to.
@@ -57,7 +57,7 @@ impl Shared {
     pub(crate) fn new(
         settings: crate::settings::Parts,
         registry: Registry,
-        duties: mpsc::UnboundedSender<Duty>,
+        messages: mpsc::UnboundedSender<DeliveryMessage>,
         stats: Arc<Stats>,
     ) -> Self {
         let crate::settings::Parts { store, keys, targets, home_chain, config, holder, clock } = settings;
@@ -72,7 +72,7 @@ impl Shared {
             registry,
             stats,
             events: broadcast::channel(EVENTS_KEPT).0,
-            duties,
+            messages,
             stopping: watch::channel(false).0,
             workers: Mutex::default(),
             chains: Mutex::default(),
@@ -269,8 +269,8 @@ impl Shared {
     }
 
     /// Tells the deliverer, if there is one.
-    pub(crate) fn charge(&self, duty: Duty) {
-        let _nobody_delivers = self.duties.send(duty).is_err();
+    pub(crate) fn notify_deliverer(&self, message: DeliveryMessage) {
+        let _nobody_delivers = self.messages.send(message).is_err();
     }
 
     /// Lets events be known that are durable: to readers, to the deliverer, to the log, and in numbers.
@@ -279,7 +279,7 @@ impl Shared {
         for event in events {
             if told != Some(event.account) {
                 told = Some(event.account);
-                self.charge(Duty::News(event.account));
+                self.notify_deliverer(DeliveryMessage::News(event.account));
             }
             log(&event);
             self.stats.note(&event);

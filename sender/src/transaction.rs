@@ -10,7 +10,7 @@ use alloy_eips::{
     eip2930::{AccessList, AccessListItem},
 };
 use alloy_primitives::{B256, Bytes, TxKind};
-use sender_model::{AccountId, Draft, FeeCap, Fees, Intent, Nonce, RawSubmission, RequestId, Signed};
+use sender_model::{AccountId, Draft, FeeCap, Fees, Intent, Nonce, RawRequest, RequestId, Signed};
 
 /// Has a draft signed.
 pub(crate) async fn sign(signer: &dyn Signer, chain_id: u64, draft: &Draft) -> Result<Signed, SignerError> {
@@ -101,7 +101,7 @@ impl Raw {
     }
 
     /// As the model takes it.
-    pub(crate) fn into_submission(self, id: RequestId, body: B256, token: String) -> RawSubmission {
+    pub(crate) fn into_request(self, id: RequestId, body: B256, token: String) -> RawRequest {
         let tx = &self.envelope;
         let max_fee_per_gas = tx.max_fee_per_gas();
         let priority = tx.max_priority_fee_per_gas().unwrap_or(max_fee_per_gas);
@@ -118,6 +118,6 @@ impl Raw {
             legacy: tx.max_priority_fee_per_gas().is_none(),
         };
         let (gas, hash, nonce) = (tx.gas_limit(), self.hash, self.nonce);
-        RawSubmission { id, body, token, nonce, intent, gas, fees, hash, bytes: self.bytes }
+        RawRequest { id, body, token, nonce, intent, gas, fees, hash, bytes: self.bytes }
     }
 }

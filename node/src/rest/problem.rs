@@ -1,7 +1,7 @@
 //! What went wrong, as RFC 9457 writes it, with a code for programs and whether the same may work later.
 
 use super::response;
-use ::sender::{Error, facade::Kind, http::HttpError};
+use ::sender::{Error, facade::ErrorKind, http::HttpError};
 use hyper::{
     Response, StatusCode,
     header::{self, HeaderValue},
@@ -111,16 +111,16 @@ impl From<HttpError> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let (status, code) = match error.kind() {
-            Kind::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
-            Kind::Invalid => (StatusCode::BAD_REQUEST, "INVALID"),
-            Kind::Gone => (StatusCode::GONE, "GONE"),
-            Kind::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
-            Kind::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "UNPROCESSABLE"),
-            Kind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE"),
-            Kind::Busy => (StatusCode::TOO_MANY_REQUESTS, "BUSY"),
-            Kind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
-            Kind::Unknown => (StatusCode::SERVICE_UNAVAILABLE, "UNKNOWN"),
-            Kind::Internal => return Self::internal(&error),
+            ErrorKind::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
+            ErrorKind::Invalid => (StatusCode::BAD_REQUEST, "INVALID"),
+            ErrorKind::Gone => (StatusCode::GONE, "GONE"),
+            ErrorKind::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
+            ErrorKind::Unprocessable => (StatusCode::UNPROCESSABLE_ENTITY, "UNPROCESSABLE"),
+            ErrorKind::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "TOO_LARGE"),
+            ErrorKind::Busy => (StatusCode::TOO_MANY_REQUESTS, "BUSY"),
+            ErrorKind::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+            ErrorKind::Unknown => (StatusCode::SERVICE_UNAVAILABLE, "UNKNOWN"),
+            ErrorKind::Internal => return Self::internal(&error),
         };
         let (code, more) = match &error {
             Error::Operation(OperationError::NonceConflict { current, attempted }) => {

@@ -1,7 +1,7 @@
 //! Transactions: handing over, finding, cancelling, replacing.
 
 use super::{Answer, Rest, call::Call, problem::Problem, routes::Handled};
-use ::sender::facade::{Filter, From, Page, RawTransaction, Submission, Taken, Transaction};
+use ::sender::facade::{Filter, Page, RawTransaction, SendFrom, Taken, Transaction, TransactionRequest};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use hyper::StatusCode;
 use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName};
@@ -61,7 +61,7 @@ struct View {
     transaction: Transaction,
 }
 
-impl std::convert::From<Transaction> for View {
+impl From<Transaction> for View {
     fn from(transaction: Transaction) -> Self {
         Self { status: StateName::of(&transaction.request.state), hash: transaction.hash(), transaction }
     }
@@ -80,13 +80,13 @@ fn fees(max: Option<FeeCap>, priority: Option<FeeCap>) -> Result<Option<Fees>, P
 }
 
 impl NewTransaction {
-    fn submission(self, key: Option<RequestId>, home_chain: u64) -> Result<Submission, Problem> {
+    fn submission(self, key: Option<RequestId>, home_chain: u64) -> Result<TransactionRequest, Problem> {
         // The same values are the same request, however they were written.
         let body = keccak256(serde_json::to_vec(&self).map_err(|why| Problem::internal(&why))?);
         let chain_id = self.chain_id.unwrap_or(home_chain);
         let from = match (self.from, self.group) {
-            (Some(address), None) => From::Account(AccountId { chain_id, address }),
-            (None, Some(name)) => From::Group { name, chain_id: self.chain_id },
+            (Some(address), None) => SendFrom::Account(AccountId { chain_id, address }),
+            (None, Some(name)) => SendFrom::Group { name, chain_id: self.chain_id },
             _ => return Err(Problem::invalid("either from or group says who is to send")),
         };
         let access_list = self.access_list.into_iter().map(|entry| (entry.address, entry.storage_keys));
@@ -103,7 +103,7 @@ impl NewTransaction {
         if intent.to.is_none() && intent.data.is_empty() {
             return Err(Problem::invalid("without to there must be data: the code that makes a contract"));
         }
-        Ok(Submission { key, from, intent, body, expires_at: self.expires_at.map(Time::from_millis) })
+        Ok(TransactionRequest { key, from, intent, body, expires_at: self.expires_at.map(Time::from_millis) })
     }
 }
 

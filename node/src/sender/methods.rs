@@ -4,7 +4,7 @@
 use super::{params::Wanted, typed_data_preimage};
 use ::sender::{
     Sender,
-    facade::{From, Kind, Sending, Submission, Transaction},
+    facade::{ErrorKind, SendFrom, Sending, Transaction, TransactionRequest},
 };
 use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
 use futures_util::future::BoxFuture;
@@ -86,12 +86,14 @@ fn failed(why: ::sender::Error) -> Error {
         return Error::other(why.to_string()).with_data(&json!({ "requestId": id }));
     }
     match why.kind() {
-        Kind::Internal => Error::internal(why),
-        Kind::NotFound => Error::other(format!("unknown account: {why}")),
-        Kind::Invalid | Kind::Unprocessable | Kind::TooLarge => Error::params(why.to_string()),
-        Kind::Gone | Kind::Conflict | Kind::Busy | Kind::Unavailable | Kind::Unknown => {
-            Error::other(why.to_string())
-        }
+        ErrorKind::Internal => Error::internal(why),
+        ErrorKind::NotFound => Error::other(format!("unknown account: {why}")),
+        ErrorKind::Invalid | ErrorKind::Unprocessable | ErrorKind::TooLarge => Error::params(why.to_string()),
+        ErrorKind::Gone
+        | ErrorKind::Conflict
+        | ErrorKind::Busy
+        | ErrorKind::Unavailable
+        | ErrorKind::Unknown => Error::other(why.to_string()),
     }
 }
 
@@ -112,8 +114,13 @@ impl Methods {
         let intent = wanted.intent(account.chain_id, &fees.quote)?;
         self.check_nonce(account, &wanted).await?;
         let body = keccak256(params.raw(0).unwrap_or_default());
-        let submission =
-            Submission { key: None, from: From::Account(account), intent, body, expires_at: None };
+        let submission = TransactionRequest {
+            key: None,
+            from: SendFrom::Account(account),
+            intent,
+            body,
+            expires_at: None,
+        };
         match self.sender.send(submission, PATIENCE).await.map_err(failed)? {
             Sending::Settled(transaction) => reply(&hash_of(&transaction)?),
             Sending::Withdrawn { transaction, held } => Err(withdrawn(&transaction, held)),

@@ -7,7 +7,9 @@ use ::sender::target::{Asked, Target, TargetError, call_object, read_receipt, re
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
 use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, Snapshot, SubmitError};
-use sender_model::{Answer, BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
+use sender_model::{
+    BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -91,8 +93,8 @@ impl Pool {
         }
     }
 
-    async fn send_now(&self, bytes: Bytes) -> Answer {
-        let refused = |error: txpool::Error| Answer::Error {
+    async fn send_now(&self, bytes: Bytes) -> SendResponse {
+        let refused = |error: txpool::Error| SendResponse::Error {
             http_status: None,
             code: Some(i64::from(error.code())),
             message: error.to_string(),
@@ -103,9 +105,9 @@ impl Pool {
             Err(error) => return refused(error),
         };
         match self.gateway.submit(vec![tx]).await.into_iter().next() {
-            Some(Ok(_)) => Answer::Hash,
+            Some(Ok(_)) => SendResponse::Hash,
             Some(Err(SubmitError::Refused(error))) => refused(error),
-            Some(Err(SubmitError::Unavailable(_))) | None => Answer::Disconnected,
+            Some(Err(SubmitError::Unavailable(_))) | None => SendResponse::Disconnected,
         }
     }
 
@@ -184,7 +186,7 @@ impl Target for Pool {
         Box::pin(self.quote_now())
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, Answer> {
+    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
         Box::pin(self.send_now(bytes))
     }
 

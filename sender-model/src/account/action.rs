@@ -6,8 +6,8 @@ use alloy_primitives::{B256, Bytes};
 /// Something to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Look at the chain; answered by `handle_view`.
-    Look,
+    /// Fetch one node's view of the account; answered by `handle_view` or `handle_view_failed`.
+    FetchView,
     /// Would this work, and with how much gas? Answered by `handle_simulation`.
     Simulate(RequestId, Intent),
     /// Sign this; answered by `handle_signed`, `handle_sign_failed` or `handle_sign_refused`.

@@ -3,7 +3,7 @@
 
 use super::{Account, signing::Signing, watch::millis};
 use crate::{
-    Attempt, AttemptKind, Draft, Held, Nonce, Place, Purpose, RequestId, Signed, Slot, State, Ticket,
+    Attempt, AttemptKind, Draft, Held, Nonce, NonceState, Purpose, RequestId, Signed, Slot, State, Ticket,
 };
 use alloy_primitives::U256;
 use types::Time;
@@ -66,7 +66,7 @@ impl Account {
     fn may_bind(&self, id: &RequestId, nonce: Nonce, now: Time) -> bool {
         let Some(request) = self.requests.get(id) else { return false };
         let count = self.chain.count();
-        let free = matches!(self.book.get(nonce), Some(Place::Free { .. })) && nonce >= count;
+        let free = matches!(self.book.get(nonce), Some(NonceState::Free { .. })) && nonce >= count;
         let in_time = request.expires_at.is_none_or(|at| at > now);
         let waits = request.state == State::Accepted { held: None };
         waits
@@ -123,8 +123,8 @@ impl Account {
 
     fn bind_fill(&mut self, nonce: Nonce, attempt: Attempt, now: Time) {
         let open = match self.book.get(nonce) {
-            Some(Place::Free { .. }) => true,
-            Some(Place::Leased(loan)) => loan.until <= now,
+            Some(NonceState::Free { .. }) => true,
+            Some(NonceState::Leased(loan)) => loan.until <= now,
             _ => false,
         };
         if open && nonce >= self.chain.count() {

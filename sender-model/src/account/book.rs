@@ -5,14 +5,14 @@
 //! below which every nonce is used up, and `final_count` the part of it that cannot be taken back.
 
 use super::watch::Watch;
-use crate::{Nonce, NonceLease, Place, Slot};
+use crate::{Nonce, NonceLease, NonceState, Slot};
 use alloy_primitives::U256;
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Duration, Time};
 
 #[derive(Clone, Debug)]
 struct Entry {
-    place: Place,
+    state: NonceState,
     watch: Watch,
     /// Since when a foreign transaction is not seen any more.
     gone_since: Option<Time>,
@@ -34,19 +34,19 @@ pub(super) struct NonceBook {
 
 impl NonceBook {
     /// The book as it was stored. Everything that is bound counts as sent.
-    pub(super) fn load(started: bool, base: Nonce, next: Nonce, places: BTreeMap<Nonce, Place>) -> Self {
-        let entry = |place: Place| {
-            let watch = if place.slot().is_some() { Watch::loaded() } else { Watch::default() };
-            Entry { place, watch, gone_since: None }
+    pub(super) fn load(started: bool, base: Nonce, next: Nonce, states: BTreeMap<Nonce, NonceState>) -> Self {
+        let entry = |state: NonceState| {
+            let watch = if state.slot().is_some() { Watch::loaded() } else { Watch::default() };
+            Entry { state, watch, gone_since: None }
         };
-        let entries = places.into_iter().map(|(nonce, place)| (nonce, entry(place))).collect();
+        let entries = states.into_iter().map(|(nonce, state)| (nonce, entry(state))).collect();
         Self { started, base, next, entries, changed: BTreeSet::new(), range_changed: false }
     }
 
-    /// Whether each nonce of the range has a place, and each bound one an attempt.
+    /// Whether each nonce of the range has an entry, and each bound one an attempt.
     pub(super) fn check(&self) -> Result<(), String> {
         if !self.entries.keys().copied().eq(self.base..self.next) {
-            return Err(format!("the places are not the nonces {}..{}", self.base, self.next));
+            return Err(format!("the rows are not those of the nonces {}..{}", self.base, self.next));
         }
         match self.bound().find(|(_, slot)| slot.attempts.is_empty()) {
             Some((nonce, _)) => Err(format!("nonce {nonce} is bound without an attempt")),
@@ -72,28 +72,28 @@ impl NonceBook {
         self.entries.len()
     }
 
-    pub(super) fn get(&self, nonce: Nonce) -> Option<&Place> {
-        self.entries.get(&nonce).map(|entry| &entry.place)
+    pub(super) fn get(&self, nonce: Nonce) -> Option<&NonceState> {
+        self.entries.get(&nonce).map(|entry| &entry.state)
     }
 
     /// Where the nonces stand, in order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Nonce, &Place)> {
-        self.entries.iter().map(|(nonce, entry)| (*nonce, &entry.place))
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Nonce, &NonceState)> {
+        self.entries.iter().map(|(nonce, entry)| (*nonce, &entry.state))
     }
 
     pub(super) fn slot(&self, nonce: Nonce) -> Option<&Slot> {
-        self.get(nonce).and_then(Place::slot)
+        self.get(nonce).and_then(NonceState::slot)
     }
 
     /// Bound nonces, in order.
     pub(super) fn bound(&self) -> impl Iterator<Item = (Nonce, &Slot)> {
-        self.iter().filter_map(|(nonce, place)| Some((nonce, place.slot()?)))
+        self.iter().filter_map(|(nonce, state)| Some((nonce, state.slot()?)))
     }
 
     /// Bound nonces of which no attempt is known to be in a block, in order, with their watches.
     pub(super) fn unmined(&mut self) -> impl Iterator<Item = (Nonce, &Slot, &mut Watch)> {
         self.entries.iter_mut().filter_map(|(nonce, entry)| {
-            let slot = entry.place.slot().filter(|slot| slot.mined.is_none())?;
+            let slot = entry.state.slot().filter(|slot| slot.mined.is_none())?;
             Some((*nonce, slot, &mut entry.watch))
         })
     }
@@ -108,7 +108,7 @@ impl NonceBook {
 
     /// Whether bytes for a nonce may have left. What the book does not have as bound is taken as such.
     pub(super) fn may_have_left(&self, nonce: Nonce) -> bool {
-        let entry = self.entries.get(&nonce).filter(|entry| entry.place.slot().is_some());
+        let entry = self.entries.get(&nonce).filter(|entry| entry.state.slot().is_some());
         entry.is_none_or(|entry| entry.watch.may_have_left())
     }
 
@@ -118,24 +118,24 @@ impl NonceBook {
     }
 
     /// Puts a nonce of the range, or the one after it, somewhere else.
-    pub(super) fn put(&mut self, nonce: Nonce, place: Place) {
-        self.insert(nonce, place, Watch::default());
+    pub(super) fn put(&mut self, nonce: Nonce, state: NonceState) {
+        self.insert(nonce, state, Watch::default());
     }
 
     /// Binds a nonce to its first attempt, which is to be sent now.
     pub(super) fn bind(&mut self, nonce: Nonce, slot: Slot, now: Time) {
-        self.insert(nonce, Place::Bound(slot), Watch::bound(now));
+        self.insert(nonce, NonceState::Bound(slot), Watch::bound(now));
     }
 
-    fn insert(&mut self, nonce: Nonce, place: Place, watch: Watch) {
-        self.entries.insert(nonce, Entry { place, watch, gone_since: None });
+    fn insert(&mut self, nonce: Nonce, state: NonceState, watch: Watch) {
+        self.entries.insert(nonce, Entry { state, watch, gone_since: None });
         self.next = self.next.max(nonce + 1);
         self.changed.insert(nonce);
     }
 
     /// Changes a bound nonce. The change says whether it did anything; only then the row is written.
     pub(super) fn edit(&mut self, nonce: Nonce, change: impl FnOnce(&mut Slot) -> bool) -> bool {
-        let Some(Place::Bound(slot)) = self.entries.get_mut(&nonce).map(|entry| &mut entry.place) else {
+        let Some(NonceState::Bound(slot)) = self.entries.get_mut(&nonce).map(|entry| &mut entry.state) else {
             return false;
         };
         let has_changed = change(slot);
@@ -147,19 +147,19 @@ impl NonceBook {
 
     /// How many nonces that are not used up are bound or on loan.
     pub(super) fn open(&self, count: u64) -> usize {
-        let taken = |entry: &Entry| matches!(entry.place, Place::Bound(_) | Place::Leased(_));
+        let taken = |entry: &Entry| matches!(entry.state, NonceState::Bound(_) | NonceState::Leased(_));
         self.entries.range(count..).filter(|(_, entry)| taken(entry)).count()
     }
 
     /// Free nonces that can still be used.
     pub(super) fn free(&self, count: u64) -> impl Iterator<Item = Nonce> + '_ {
-        let free = |entry: &Entry| matches!(entry.place, Place::Free { .. });
+        let free = |entry: &Entry| matches!(entry.state, NonceState::Free { .. });
         self.entries.range(count..).filter(move |(_, entry)| free(entry)).map(|(nonce, _)| *nonce)
     }
 
     /// What is promised to the chain by bound nonces and not paid yet, in wei.
     pub(super) fn cost(&self, count: u64) -> U256 {
-        let slots = self.entries.range(count..).filter_map(|(_, entry)| entry.place.slot());
+        let slots = self.entries.range(count..).filter_map(|(_, entry)| entry.state.slot());
         slots.map(Slot::cost).fold(U256::ZERO, U256::saturating_add)
     }
 
@@ -187,7 +187,7 @@ impl NonceBook {
         let room = unfinal_max.saturating_sub(self.entries.len()) as u64;
         let end = latest_count.max(final_count).min(self.next.saturating_add(room));
         for nonce in self.next..end {
-            self.put(nonce, if nonce < final_count { Place::Final } else { Place::Foreign });
+            self.put(nonce, if nonce < final_count { NonceState::Final } else { NonceState::Foreign });
         }
     }
 
@@ -195,42 +195,44 @@ impl NonceBook {
     pub(super) fn settle_foreign(&mut self, latest_count: u64, final_count: u64, now: Time, grace: Duration) {
         let mut moves = vec![];
         for (nonce, entry) in &mut self.entries {
-            match entry.place {
-                Place::Foreign | Place::Free { .. } | Place::Leased(_) if *nonce < final_count => {
-                    moves.push((*nonce, Place::Final));
+            match entry.state {
+                NonceState::Foreign | NonceState::Free { .. } | NonceState::Leased(_)
+                    if *nonce < final_count =>
+                {
+                    moves.push((*nonce, NonceState::Final));
                 }
-                Place::Foreign => {
+                NonceState::Foreign => {
                     let gone = *nonce >= latest_count;
                     entry.gone_since = gone.then(|| entry.gone_since.unwrap_or(now));
                     if entry.gone_since.is_some_and(|since| now.since(since) >= grace) {
-                        moves.push((*nonce, Place::Free { since: now }));
+                        moves.push((*nonce, NonceState::Free { since: now }));
                     }
                 }
                 _ => {}
             }
         }
-        for (nonce, place) in moves {
-            self.put(nonce, place);
+        for (nonce, state) in moves {
+            self.put(nonce, state);
         }
     }
 
     /// Frees foreign nonces from `count` on at once: the chain does not show their transactions.
     pub(super) fn forget_foreign(&mut self, count: u64, now: Time) {
-        let foreign = self.entries.range(count..).filter(|(_, entry)| entry.place == Place::Foreign);
+        let foreign = self.entries.range(count..).filter(|(_, entry)| entry.state == NonceState::Foreign);
         for nonce in foreign.map(|(nonce, _)| *nonce).collect::<Vec<_>>() {
-            self.put(nonce, Place::Free { since: now });
+            self.put(nonce, NonceState::Free { since: now });
         }
     }
 
     /// Drops final nonces at the bottom and free ones at the top: nothing needs them.
     pub(super) fn tidy(&mut self, count: u64) {
-        while let Some(Place::Final) = self.get(self.base) {
+        while let Some(NonceState::Final) = self.get(self.base) {
             self.remove(self.base);
             self.base += 1;
         }
         // Never below what the chain has: those nonces are used up, even if the one who told us has left.
         while let Some(top) = self.next.checked_sub(1).filter(|top| *top >= count.max(self.base)) {
-            let Some(Place::Free { .. }) = self.get(top) else { break };
+            let Some(NonceState::Free { .. }) = self.get(top) else { break };
             self.remove(top);
             self.next = top;
         }
@@ -244,9 +246,9 @@ impl NonceBook {
 
     /// Nonces that a noop should fill: free for longer than the grace, or lent and not used.
     pub(super) fn to_fill(&self, count: u64, now: Time, grace: Duration) -> Vec<Nonce> {
-        let due = |entry: &Entry| match &entry.place {
-            Place::Free { since } => now.since(*since) >= grace,
-            Place::Leased(loan) => loan.until <= now,
+        let due = |entry: &Entry| match &entry.state {
+            NonceState::Free { since } => now.since(*since) >= grace,
+            NonceState::Leased(loan) => loan.until <= now,
             _ => false,
         };
         self.entries.range(count..).filter(|(_, entry)| due(entry)).map(|(nonce, _)| *nonce).collect()
@@ -254,13 +256,13 @@ impl NonceBook {
 
     /// How many nonces are on loan.
     pub(super) fn loans(&self) -> usize {
-        self.entries.values().filter(|entry| matches!(entry.place, Place::Leased(_))).count()
+        self.entries.values().filter(|entry| matches!(entry.state, NonceState::Leased(_))).count()
     }
 
     /// The loan of a nonce under this token.
     pub(super) fn loan(&self, nonce: Nonce, token: &str) -> Option<&NonceLease> {
         match self.get(nonce) {
-            Some(Place::Leased(loan)) if loan.token == token => Some(loan),
+            Some(NonceState::Leased(loan)) if loan.token == token => Some(loan),
             _ => None,
         }
     }
@@ -269,7 +271,7 @@ impl NonceBook {
     pub(super) fn report_lost_loans(&mut self, now: Time) -> Vec<Nonce> {
         let mut lost = vec![];
         for (nonce, entry) in &mut self.entries {
-            if let Place::Leased(loan) = &mut entry.place
+            if let NonceState::Leased(loan) = &mut entry.state
                 && loan.until <= now
                 && !loan.reported
             {
@@ -309,19 +311,19 @@ mod tests {
     }
 
     fn states(book: &NonceBook) -> String {
-        let letter = |place: &Place| match place {
-            Place::Final => '.',
-            Place::Foreign => 'x',
-            Place::Bound(_) => 'B',
-            Place::Leased(_) => 'L',
-            Place::Free { .. } => 'o',
+        let letter = |state: &NonceState| match state {
+            NonceState::Final => '.',
+            NonceState::Foreign => 'x',
+            NonceState::Bound(_) => 'B',
+            NonceState::Leased(_) => 'L',
+            NonceState::Free { .. } => 'o',
         };
         book.check().unwrap();
-        format!("{}:{}", book.base(), book.iter().map(|(_, place)| letter(place)).collect::<String>())
+        format!("{}:{}", book.base(), book.iter().map(|(_, state)| letter(state)).collect::<String>())
     }
 
-    fn lease(until: u64) -> Place {
-        Place::Leased(NonceLease { token: "t".to_owned(), until: at(until), reported: false })
+    fn lease(until: u64) -> NonceState {
+        NonceState::Leased(NonceLease { token: "t".to_owned(), until: at(until), reported: false })
     }
 
     fn started() -> NonceBook {
@@ -372,13 +374,13 @@ mod tests {
     fn only_the_ends_are_tidied_and_nothing_that_the_chain_has_used() {
         let mut book = started();
         for nonce in 5..10 {
-            book.put(nonce, Place::Free { since: at(0) });
+            book.put(nonce, NonceState::Free { since: at(0) });
         }
-        book.put(5, Place::Final);
+        book.put(5, NonceState::Final);
         book.put(7, lease(50));
         book.tidy(5);
         assert_eq!(states(&book), "6:oL");
-        book.put(8, Place::Free { since: at(0) });
+        book.put(8, NonceState::Free { since: at(0) });
         book.tidy(9);
         assert_eq!(states(&book), "6:oLo");
         // Rows of all that went are deleted.
@@ -389,7 +391,7 @@ mod tests {
     fn loans_are_reported_once_and_filled_when_they_are_over() {
         let mut book = started();
         book.put(5, lease(50));
-        book.put(6, Place::Free { since: at(0) });
+        book.put(6, NonceState::Free { since: at(0) });
         assert_eq!(book.to_fill(5, at(49), GRACE), Vec::<Nonce>::new());
         assert_eq!(book.to_fill(5, at(100), GRACE), [5, 6]);
         assert_eq!(book.to_fill(6, at(100), GRACE), [6]);
@@ -415,7 +417,7 @@ mod tests {
         let mut book = started();
         book.bind(5, Slot::new(None, crate::tests::attempt(1)), at(0));
         assert!(!book.may_have_left(5) && book.may_have_left(4) && book.may_have_left(6));
-        let places = book.iter().map(|(nonce, place)| (nonce, place.clone())).collect();
-        assert!(NonceBook::load(true, 5, 6, places).may_have_left(5));
+        let states = book.iter().map(|(nonce, state)| (nonce, state.clone())).collect();
+        assert!(NonceBook::load(true, 5, 6, states).may_have_left(5));
     }
 }

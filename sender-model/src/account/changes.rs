@@ -151,9 +151,9 @@ impl Account {
     }
 
     fn nonce_row(&self, nonce: Nonce) -> Result<Write, serde_json::Error> {
-        let key = key::place(self.id, nonce);
+        let key = key::nonce(self.id, nonce);
         Ok(match self.book.get(nonce) {
-            Some(place) => Write::Put(key, serde_json::to_vec(place)?),
+            Some(state) => Write::Put(key, serde_json::to_vec(state)?),
             None => Write::Delete(key),
         })
     }

@@ -10,7 +10,7 @@ use super::{
     simulations::Simulations,
     tracker::ChainTracker,
 };
-use crate::{AccountId, Config, Nonce, Place, Request};
+use crate::{AccountId, Config, Nonce, NonceState, Request};
 use std::{collections::BTreeMap, sync::Arc};
 use types::Time;
 
@@ -19,8 +19,8 @@ use types::Time;
 pub struct Rows {
     /// `key::account`.
     pub account: Option<Vec<u8>>,
-    /// `key::places`, names and rows.
-    pub places: Vec<(String, Vec<u8>)>,
+    /// `key::nonces`, names and rows.
+    pub nonces: Vec<(String, Vec<u8>)>,
     /// The requests that `key::all_live` names.
     pub requests: Vec<Vec<u8>>,
 }
@@ -59,7 +59,7 @@ impl Account {
             paused: row.paused,
             confirmed_at: row.confirmed_at,
             resets_ms: row.resets_ms,
-            book: NonceBook::load(row.started, row.base, row.next, read_places(&rows.places)?),
+            book: NonceBook::load(row.started, row.base, row.next, read_nonces(&rows.nonces)?),
             requests: Requests::load(requests?),
             chain: ChainTracker::load(row.final_count, row.count, row.moved_at),
             signing: Signing::default(),
@@ -71,7 +71,7 @@ impl Account {
         Ok(account)
     }
 
-    /// Whether the rows fit together: each nonce of the range has one place, and each side of a binding knows the other.
+    /// Whether the rows fit together: each nonce of the range has one state, and each side of a binding knows the other.
     pub fn check(&self) -> Result<(), String> {
         self.book.check()?;
         for (nonce, slot) in self.book.bound() {
@@ -95,13 +95,13 @@ fn read<T: serde::de::DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, L
     serde_json::from_slice(bytes).map_err(|error| LoadError::Unreadable(name.to_owned(), error))
 }
 
-fn read_places(rows: &[(String, Vec<u8>)]) -> Result<BTreeMap<Nonce, Place>, LoadError> {
-    let mut places = BTreeMap::new();
+fn read_nonces(rows: &[(String, Vec<u8>)]) -> Result<BTreeMap<Nonce, NonceState>, LoadError> {
+    let mut states = BTreeMap::new();
     for (key, bytes) in rows {
         let digits = key.rsplit('/').next().unwrap_or_default();
         let nonce = Nonce::from_str_radix(digits, 16)
             .map_err(|error| LoadError::Unreadable(key.clone(), serde::de::Error::custom(error)))?;
-        places.insert(nonce, read(key, bytes)?);
+        states.insert(nonce, read(key, bytes)?);
     }
-    Ok(places)
+    Ok(states)
 }

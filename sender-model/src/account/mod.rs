@@ -44,7 +44,7 @@ mod simulations;
 mod tracker;
 mod watch;
 
-use super::{AccountId, Config, Nonce, Place, Request, RequestId, State, View, quantity};
+use super::{AccountId, Config, Nonce, NonceState, Request, RequestId, State, View, quantity};
 use book::NonceBook;
 use changes::Changes;
 use events::EventLog;
@@ -61,8 +61,8 @@ pub use action::Action;
 pub use changes::CommitError;
 pub use health::{Health, NonceHealth};
 pub use load::{LoadError, Rows};
-pub use operate::{CancelAnswer, OperationError, Withdrawal};
-pub use raw::RawSubmission;
+pub use operate::{CancelOutcome, OperationError, Withdrawal};
+pub use raw::RawRequest;
 
 /// The account's own row: what is durable of its parts, but for nonces and requests, which have rows of their own.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -164,12 +164,12 @@ impl Account {
     }
 
     /// Where the nonces of the [range](Account::range) stand, in order.
-    pub fn places(&self) -> impl Iterator<Item = (Nonce, &Place)> {
+    pub fn nonces(&self) -> impl Iterator<Item = (Nonce, &NonceState)> {
         self.book.iter()
     }
 
     /// Where a nonce of the [range](Account::range) stands.
-    pub fn place(&self, nonce: Nonce) -> Option<&Place> {
+    pub fn nonce_state(&self, nonce: Nonce) -> Option<&NonceState> {
         self.book.get(nonce)
     }
 
@@ -223,8 +223,8 @@ impl Account {
 
     /// Whether nothing waits for anything: no request, and no nonce that is bound, lent, or a gap.
     pub fn is_idle(&self) -> bool {
-        let quiet = |place: &Place| matches!(place, Place::Final | Place::Foreign);
-        self.requests.is_empty() && !self.has_changes() && self.book.iter().all(|(_, place)| quiet(place))
+        let quiet = |state: &NonceState| matches!(state, NonceState::Final | NonceState::Foreign);
+        self.requests.is_empty() && !self.has_changes() && self.book.iter().all(|(_, state)| quiet(state))
     }
 
     /// Whether something waits for a signature that we cannot make.

@@ -1,7 +1,7 @@
 //! What an operator or a caller may ask of an account.
 
 use super::{Account, watch::millis};
-use crate::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, Place, RequestId, State};
+use crate::{AttemptKind, CancelReason, EventKind, Fees, Nonce, NonceLease, NonceState, RequestId, State};
 use types::Time;
 
 /// Resets that are remembered.
@@ -9,7 +9,7 @@ const RESETS_KEPT: usize = 5;
 
 /// The answer to a cancellation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CancelAnswer {
+pub enum CancelOutcome {
     /// It will never be mined.
     Cancelled,
     /// A noop will compete with it.
@@ -83,17 +83,17 @@ impl OperationError {
 
 impl Account {
     /// Cancels a request: at once if nothing of it has left, otherwise by a noop that competes with it.
-    pub fn cancel(&mut self, id: &RequestId, now: Time) -> Result<CancelAnswer, OperationError> {
+    pub fn cancel(&mut self, id: &RequestId, now: Time) -> Result<CancelOutcome, OperationError> {
         let state = self.requests.state(id).ok_or(OperationError::NotInFlight)?.clone();
         match state {
             State::Accepted { .. } => self.end_cancelled(id, now),
             State::Bound { nonce } | State::Submitted { nonce } => {
                 return self.cancel_bound(id, nonce, now);
             }
-            State::Cancelling { .. } => return Ok(CancelAnswer::Cancelling),
-            _ => return Ok(CancelAnswer::TooLate),
+            State::Cancelling { .. } => return Ok(CancelOutcome::Cancelling),
+            _ => return Ok(CancelOutcome::TooLate),
         }
-        Ok(CancelAnswer::Cancelled)
+        Ok(CancelOutcome::Cancelled)
     }
 
     /// Cancels a request whose caller does not wait any longer, unless something of it has left: that one goes on, and
@@ -104,8 +104,8 @@ impl Account {
             return Ok(Withdrawal::TooLate);
         }
         Ok(match self.cancel(id, now)? {
-            CancelAnswer::Cancelled => Withdrawal::Withdrawn,
-            CancelAnswer::Cancelling | CancelAnswer::TooLate => Withdrawal::TooLate,
+            CancelOutcome::Cancelled => Withdrawal::Withdrawn,
+            CancelOutcome::Cancelling | CancelOutcome::TooLate => Withdrawal::TooLate,
         })
     }
 
@@ -119,11 +119,11 @@ impl Account {
         id: &RequestId,
         nonce: Nonce,
         now: Time,
-    ) -> Result<CancelAnswer, OperationError> {
+    ) -> Result<CancelOutcome, OperationError> {
         let sent = self.book.may_have_left(nonce);
         #[cfg(feature = "bugs")]
         let sent = sent && !self.makes(crate::Mistake::RecycleAfterSend);
-        let Some(slot) = self.book.slot(nonce) else { return Ok(CancelAnswer::TooLate) };
+        let Some(slot) = self.book.slot(nonce) else { return Ok(CancelOutcome::TooLate) };
         if sent && !self.config.holds_key {
             return Err(OperationError::NoKey(nonce));
         }
@@ -132,17 +132,17 @@ impl Account {
                 slot.cancel = Some(CancelReason::Asked);
                 true
             });
-            return Ok(CancelAnswer::Cancelling);
+            return Ok(CancelOutcome::Cancelling);
         }
         self.requests.remember(id, nonce, slot, None);
         self.free(nonce, now);
         self.end_cancelled(id, now);
-        Ok(CancelAnswer::Cancelled)
+        Ok(CancelOutcome::Cancelled)
     }
 
     /// Makes a nonce free that nothing has used.
     fn free(&mut self, nonce: Nonce, now: Time) {
-        self.book.put(nonce, Place::Free { since: now });
+        self.book.put(nonce, NonceState::Free { since: now });
         self.book.tidy(self.chain.count());
         self.report_gaps(now);
     }
@@ -207,7 +207,8 @@ impl Account {
             || self.in_flight() >= self.config.in_flight_limit()
             || self.book.len() >= self.config.unfinal_max;
         let nonce = self.next_nonce().filter(|_| !full).ok_or(OperationError::Full)?;
-        self.book.put(nonce, Place::Leased(NonceLease { token: token.to_owned(), until, reported: false }));
+        self.book
+            .put(nonce, NonceState::Leased(NonceLease { token: token.to_owned(), until, reported: false }));
         Ok(nonce)
     }
 
@@ -251,7 +252,7 @@ impl Account {
         let nonces: Vec<Nonce> = self.book.iter().map(|(nonce, _)| nonce).collect();
         for nonce in nonces.into_iter().filter(|nonce| *nonce >= count) {
             let owner = self.book.slot(nonce).and_then(|slot| slot.owner.clone());
-            self.book.put(nonce, Place::Free { since: now });
+            self.book.put(nonce, NonceState::Free { since: now });
             if let Some(owner) = owner {
                 self.become_state(&owner, State::Accepted { held: None }, now);
             }

@@ -13,7 +13,7 @@ impl Account {
         self.pass_time(now);
         let mut actions = Vec::new();
         if self.chain.begin_look(now, millis(self.config.answer_ms)) {
-            actions.push(Action::Look);
+            actions.push(Action::FetchView);
         }
         self.ask_receipts(now, &mut actions);
         self.ask_blocks(now, &mut actions);

@@ -1,5 +1,5 @@
 //! Transactions that an outside signer made for a nonce on loan. They are watched and sent again like any other, but
-//! only their signer could make them dearer.
+//! only their signer could bump their fees.
 
 use super::{Account, OperationError};
 use crate::{
@@ -10,7 +10,7 @@ use types::Time;
 
 /// A signed transaction, taken apart by whoever checked its signature.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RawSubmission {
+pub struct RawRequest {
     /// The request's name.
     pub id: RequestId,
     /// The hash of all that the caller sent.
@@ -33,7 +33,7 @@ pub struct RawSubmission {
 
 impl Account {
     /// Takes a signed transaction for a nonce on loan. The commit also demands that its name is new.
-    pub fn submit_raw(&mut self, raw: RawSubmission, now: Time) -> Result<(), OperationError> {
+    pub fn submit_raw(&mut self, raw: RawRequest, now: Time) -> Result<(), OperationError> {
         self.check_loan(raw.nonce, &raw.token)?;
         if raw.nonce < self.chain.count() || self.requests.get(&raw.id).is_some() {
             return Err(OperationError::NonceConflict { current: self.book.next(), attempted: raw.nonce });

@@ -72,8 +72,8 @@ impl Requests {
 
     /// Whether all that were accepted before this one and have no nonce are held.
     pub(super) fn is_first(&self, request: &Request) -> bool {
-        let place = (request.accepted_at, request.id.clone());
-        self.queue.range(..place).all(|(_, earlier)| self.is_held(earlier))
+        let position = (request.accepted_at, request.id.clone());
+        self.queue.range(..position).all(|(_, earlier)| self.is_held(earlier))
     }
 
     /// Whether some are held for lack of funds.
@@ -121,12 +121,12 @@ impl Requests {
         }
         request.state = state;
         self.changed.insert(id.clone());
-        let place = (request.accepted_at, id.clone());
+        let position = (request.accepted_at, id.clone());
         if matches!(request.state, State::Accepted { .. }) {
             self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
-            self.queue.insert(place);
+            self.queue.insert(position);
         } else {
-            self.queue.remove(&place);
+            self.queue.remove(&position);
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(requests.queue().collect::<Vec<_>>(), [&id("b"), &id("a"), &id("c")]);
         requests.become_state(&id("a"), State::Bound { nonce: 5 }, at(9));
         assert_eq!(requests.queue().collect::<Vec<_>>(), [&id("b"), &id("c")]);
-        // A request that lost its nonce has its old place.
+        // A request that lost its nonce has its old position.
         requests.become_state(&id("a"), State::Accepted { held: None }, at(9));
         assert_eq!(requests.queue().collect::<Vec<_>>(), [&id("b"), &id("a"), &id("c")]);
     }

@@ -2,7 +2,7 @@
 
 use super::{Account, watch::millis};
 #[cfg(feature = "bugs")]
-use crate::Place;
+use crate::NonceState;
 use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, State};
 use alloy_primitives::B256;
 use types::Time;
@@ -84,7 +84,7 @@ impl Account {
     #[cfg(feature = "bugs")]
     fn forget_attempt(&mut self, nonce: Nonce, now: Time) {
         let Some(slot) = self.book.slot(nonce).cloned() else { return };
-        self.book.put(nonce, Place::Free { since: now });
+        self.book.put(nonce, NonceState::Free { since: now });
         if let Some(owner) = &slot.owner {
             self.requests.remember(owner, nonce, &slot, None);
             self.become_state(owner, State::Accepted { held: None }, now);

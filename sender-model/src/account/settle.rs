@@ -2,7 +2,8 @@
 
 use super::Account;
 use crate::{
-    AttemptKind, CancelReason, EventKind, Failure, Mined, Nonce, OnForeign, Place, RequestId, Slot, State,
+    AttemptKind, CancelReason, EventKind, Failure, Mined, Nonce, NonceState, OnForeign, RequestId, Slot,
+    State,
 };
 use types::Time;
 
@@ -12,7 +13,7 @@ impl Account {
         let Some(slot) = self.book.slot(nonce).cloned() else { return };
         self.confirmed_at = Some(now);
         self.chain.raise_final(nonce + 1);
-        self.book.put(nonce, Place::Final);
+        self.book.put(nonce, NonceState::Final);
         let Some(owner) = slot.owner.clone() else { return };
         self.requests.remember(&owner, nonce, &slot, Some(mined.hash));
         let payload = slot.attempt(mined.hash).is_some_and(|attempt| attempt.kind == AttemptKind::Payload);
@@ -48,7 +49,7 @@ impl Account {
     /// the request may have another nonce.
     pub(super) fn lose(&mut self, nonce: Nonce, now: Time) {
         let Some(slot) = self.book.slot(nonce).cloned() else { return };
-        self.book.put(nonce, Place::Final);
+        self.book.put(nonce, NonceState::Final);
         let Some(owner) = slot.owner.clone() else { return };
         self.requests.remember(&owner, nonce, &slot, None);
         if slot.cancel.is_some() {

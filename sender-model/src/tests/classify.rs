@@ -1,6 +1,6 @@
 //! The table against a corpus of answers that nodes and providers give.
 
-use crate::{Answer, SendClass, classify};
+use crate::{SendClass, SendResponse, classify};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(serde::Deserialize)]
@@ -24,8 +24,8 @@ fn name(class: &SendClass) -> &'static str {
     }
 }
 
-fn error(http_status: Option<u16>, code: Option<i64>, message: &str) -> Answer {
-    Answer::Error { http_status, code, message: message.into() }
+fn error(http_status: Option<u16>, code: Option<i64>, message: &str) -> SendResponse {
+    SendResponse::Error { http_status, code, message: message.into() }
 }
 
 #[test]
@@ -47,18 +47,18 @@ fn every_answer_of_the_corpus_is_understood() {
 
 #[test]
 fn what_nobody_knows_is_unknown() {
-    assert_eq!(classify(&Answer::TimedOut), SendClass::Unknown);
-    assert_eq!(classify(&Answer::Disconnected), SendClass::Unknown);
+    assert_eq!(classify(&SendResponse::TimedOut), SendClass::Unknown);
+    assert_eq!(classify(&SendResponse::Disconnected), SendClass::Unknown);
     assert_eq!(classify(&error(Some(503), None, "nonce too low")), SendClass::Unknown);
     assert_eq!(classify(&error(Some(200), Some(-1), "")), SendClass::Unknown);
     assert_eq!(classify(&error(Some(429), None, "")), SendClass::Busy);
-    assert_eq!(classify(&Answer::Hash), SendClass::Taken);
+    assert_eq!(classify(&SendResponse::Hash), SendClass::Taken);
 }
 
 #[test]
 fn only_the_connection_speaks_against_a_node() {
-    assert!(Answer::Disconnected.is_connection_error());
-    assert!(Answer::TimedOut.is_connection_error());
+    assert!(SendResponse::Disconnected.is_connection_error());
+    assert!(SendResponse::TimedOut.is_connection_error());
     assert!(error(Some(502), None, "bad gateway").is_connection_error());
     assert!(!error(Some(200), Some(-32000), "nonce too low").is_connection_error());
     assert!(!error(Some(429), None, "slow down").is_connection_error());

@@ -42,10 +42,10 @@ proptest! {
     }
 
     #[test]
-    fn a_replacement_is_dearer_in_both_fields(last in fees(), next in fees()) {
-        let dearer = at_least_a_tenth_more(next.max_fee_per_gas, last.max_fee_per_gas)
+    fn a_replacement_is_higher_in_both_fields(last in fees(), next in fees()) {
+        let higher = at_least_a_tenth_more(next.max_fee_per_gas, last.max_fee_per_gas)
             && at_least_a_tenth_more(next.max_priority_fee_per_gas, last.max_priority_fee_per_gas);
-        prop_assert_eq!(next.may_replace(&last), dearer);
+        prop_assert_eq!(next.may_replace(&last), higher);
     }
 }
 

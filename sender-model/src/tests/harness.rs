@@ -190,7 +190,7 @@ impl Owner {
     fn perform(&mut self, action: Action, class: &SendClass) {
         let now = self.time();
         match action {
-            Action::Look => self.account.handle_view(self.view, now),
+            Action::FetchView => self.account.handle_view(self.view, now),
             Action::Simulate(id, _) => self.account.handle_simulation(&id, Simulation::Gas(21_000), now),
             Action::Sign(draft) => self.account.handle_signed(draft.ticket, sign(&draft), now),
             Action::Send { nonce, hash, .. } => {
@@ -218,7 +218,7 @@ impl Owner {
         let requests = live.iter().filter_map(|(key, _)| key::request_of_live(key));
         let rows = Rows {
             account: self.rows.get(&key::account(account_id())).cloned(),
-            places: by_prefix(key::places(account_id())),
+            nonces: by_prefix(key::nonces(account_id())),
             requests: requests.map(|id| self.rows[&key::request(&id)].clone()).collect(),
         };
         let epoch = self.account.epoch() + 1;

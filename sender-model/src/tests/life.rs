@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, id};
 use crate::{
-    BlockCheck, CancelAnswer, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
-    Intent, Place, ReceiptAnswer, SendClass, Simulation, State, StateName, UsedName, key, retention,
+    BlockCheck, CancelOutcome, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
+    Intent, NonceState, ReceiptAnswer, SendClass, Simulation, State, StateName, UsedName, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -107,7 +107,7 @@ fn nothing_leaves_before_it_is_durable() {
         for action in owner.account.poll(now) {
             use crate::{Action, Signed};
             match action {
-                Action::Look => owner.account.handle_view(owner.view, now),
+                Action::FetchView => owner.account.handle_view(owner.view, now),
                 Action::Simulate(id, _) => owner.account.handle_simulation(&id, Simulation::Gas(1), now),
                 Action::Sign(draft) => {
                     let signed = Signed { hash: B256::repeat_byte(3), bytes: Bytes::new() };
@@ -136,19 +136,19 @@ fn a_request_that_was_never_sent_is_cancelled_at_once_and_one_that_was_needs_a_n
     owner.accept("a");
     owner.accept("b");
     owner.run();
-    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelAnswer::Cancelling));
+    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelOutcome::Cancelling));
     owner.commit();
     assert_eq!(owner.state("a"), State::Submitted { nonce: 5 });
     owner.wait(10_000);
     owner.run();
     assert_eq!(owner.state("a"), State::Cancelling { nonce: 5 });
-    assert!(matches!(owner.account.place(5).unwrap().slot(), Some(slot) if slot.attempts.len() == 2));
+    assert!(matches!(owner.account.nonce_state(5).unwrap().slot(), Some(slot) if slot.attempts.len() == 2));
     owner.accept("c");
-    assert_eq!(owner.account.cancel(&id("c"), owner.time()), Ok(CancelAnswer::Cancelled));
+    assert_eq!(owner.account.cancel(&id("c"), owner.time()), Ok(CancelOutcome::Cancelled));
     owner.commit();
     assert_eq!((owner.state("c"), owner.told("c").len()), (State::Cancelled, 2));
     // The noop wins.
-    let noop = owner.account.place(5).unwrap().slot().unwrap().last().unwrap().hash;
+    let noop = owner.account.nonce_state(5).unwrap().slot().unwrap().last().unwrap().hash;
     let block = Head { number: 12, hash: B256::repeat_byte(12) };
     owner.account.handle_receipts(5, &[(noop, found(block))], owner.time());
     let check = BlockCheck { number: 12, hash: Some(block.hash), finalized_number: 12 };
@@ -175,7 +175,7 @@ fn an_old_copy_never_begins_a_request_again() {
     assert_eq!((owner.state("a"), owner.told("a").len()), (State::Cancelled, 2));
     owner.restart();
     owner.account.admit(copy);
-    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelAnswer::Cancelled));
+    assert_eq!(owner.account.cancel(&id("a"), owner.time()), Ok(CancelOutcome::Cancelled));
     assert!(!owner.try_commit());
     // One that really is new is written.
     owner.restart();
@@ -210,7 +210,7 @@ fn one_that_nodes_refuse_fails_when_a_noop_is_final_and_stops_nobody() {
     owner.wait(15_000);
     owner.run();
     assert_eq!(owner.state("bad"), State::Cancelling { nonce: 5 });
-    let noop = owner.account.place(5).unwrap().slot().unwrap().last().unwrap().hash;
+    let noop = owner.account.nonce_state(5).unwrap().slot().unwrap().last().unwrap().hash;
     let block = Head { number: 12, hash: B256::repeat_byte(12) };
     owner.account.handle_receipts(5, &[(noop, found(block))], owner.time());
     let check = BlockCheck { number: 12, hash: Some(block.hash), finalized_number: 12 };
@@ -321,7 +321,7 @@ fn an_account_without_work_tells_that_it_could_pay_for_none() {
 }
 
 #[test]
-fn a_nonce_that_stands_still_is_made_dearer_until_the_cap() {
+fn the_fees_of_a_nonce_that_stands_still_are_bumped_until_the_cap() {
     let config = Config { fee_cap: 3_000, bumps_max: 50, ..Config::default() };
     let mut owner = Owner::new(config);
     owner.accept("a");
@@ -330,7 +330,7 @@ fn a_nonce_that_stands_still_is_made_dearer_until_the_cap() {
         owner.wait(61_000);
         owner.run();
     }
-    let Place::Bound(slot) = owner.account.place(5).unwrap() else { panic!("it is bound") };
+    let NonceState::Bound(slot) = owner.account.nonce_state(5).unwrap() else { panic!("it is bound") };
     let fees: Vec<u128> = slot.attempts.iter().map(|attempt| attempt.fees.max_fee_per_gas).collect();
     // 2,010, then a fifth more, then what leaves room for a noop.
     assert_eq!(fees, [2_010, 2_412, 2_727]);
@@ -339,18 +339,18 @@ fn a_nonce_that_stands_still_is_made_dearer_until_the_cap() {
 }
 
 #[test]
-fn while_nothing_is_sealed_nothing_is_made_dearer() {
+fn while_nothing_is_sealed_no_fees_are_bumped() {
     let mut owner = Owner::new(Config::default());
     owner.accept("a");
     owner.run();
     owner.wait(61_000);
     owner.view.latest.number -= 1;
     owner.run();
-    assert_eq!(owner.account.place(5).unwrap().slot().unwrap().attempts.len(), 1);
+    assert_eq!(owner.account.nonce_state(5).unwrap().slot().unwrap().attempts.len(), 1);
     owner.wait(1_000);
     owner.account.handle_bundled(5, true);
     owner.run();
-    assert_eq!(owner.account.place(5).unwrap().slot().unwrap().attempts.len(), 1);
+    assert_eq!(owner.account.nonce_state(5).unwrap().slot().unwrap().attempts.len(), 1);
 }
 
 #[test]

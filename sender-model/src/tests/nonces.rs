@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, account_id, id};
 use crate::{
-    AttemptKind, Command, CommandKind, Config, EventKind, Fees, Intent, OperationError, Place, RawSubmission,
-    State,
+    AttemptKind, Command, CommandKind, Config, EventKind, Fees, Intent, NonceState, OperationError,
+    RawRequest, State,
 };
 use alloy_primitives::{B256, Bytes, U256};
 use types::Duration;
@@ -18,8 +18,8 @@ fn ready(config: Config) -> Owner {
     owner
 }
 
-fn raw(nonce: u64, token: &str) -> RawSubmission {
-    RawSubmission {
+fn raw(nonce: u64, token: &str) -> RawRequest {
+    RawRequest {
         id: id("raw"),
         body: B256::ZERO,
         token: token.into(),
@@ -64,10 +64,10 @@ fn a_gap_is_filled_by_a_noop_after_its_grace() {
     owner.run();
     owner.wait(9_000);
     owner.run();
-    assert!(matches!(owner.account.place(5).unwrap(), Place::Free { .. }));
+    assert!(matches!(owner.account.nonce_state(5).unwrap(), NonceState::Free { .. }));
     owner.wait(1_001);
     owner.run();
-    let slot = owner.account.place(5).unwrap().slot().unwrap();
+    let slot = owner.account.nonce_state(5).unwrap().slot().unwrap();
     assert_eq!((slot.owner.as_ref(), slot.attempts[0].kind), (None, AttemptKind::Noop));
 }
 
@@ -83,7 +83,7 @@ fn a_loan_that_runs_out_is_filled_or_reported() {
             serde_json::from_slice::<crate::Event>(row)
                 .is_ok_and(|event| event.kind == EventKind::ActionRequired)
         });
-        assert_eq!(owner.account.place(5).unwrap().slot().is_some(), holds_key);
+        assert_eq!(owner.account.nonce_state(5).unwrap().slot().is_some(), holds_key);
         assert_eq!(told, !holds_key);
     }
 }
@@ -134,8 +134,8 @@ fn foreign_transactions_take_their_nonces_and_give_them_back() {
         owner.wait(3_000);
         owner.run();
     }
-    assert!(owner.account.place(5).unwrap().slot().is_some());
-    assert!(owner.account.place(6).unwrap().slot().is_some());
+    assert!(owner.account.nonce_state(5).unwrap().slot().is_some());
+    assert!(owner.account.nonce_state(6).unwrap().slot().is_some());
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn however_many_requests_expire_at_once_a_commit_holds_them() {
 }
 
 #[test]
-fn a_wish_for_a_dearer_attempt_outlives_its_owner() {
+fn a_wish_for_a_fee_bump_outlives_its_owner() {
     let mut owner = Owner::new(Config { bumps_max: 1, ..Config::default() });
     owner.accept("a");
     owner.run();
@@ -292,7 +292,7 @@ fn a_wish_for_a_dearer_attempt_outlives_its_owner() {
     owner.commit();
     owner.restart();
     owner.run();
-    let slot = owner.account.place(5).unwrap().slot().unwrap().clone();
+    let slot = owner.account.nonce_state(5).unwrap().slot().unwrap().clone();
     assert_eq!((slot.attempts.len(), slot.attempts[1].fees, slot.wish), (2, wanted, None));
     owner.wait(10_000);
     assert_eq!(owner.account.replace(&id("a"), None, owner.time()), Err(OperationError::Replaced(1)));

@@ -27,7 +27,7 @@ fn what_has_not_left_is_cancelled_and_what_has_goes_on_without_a_noop() {
     owner.account.handle_command(&command, now).unwrap();
     owner.run();
     assert_eq!(owner.stored("sent").state, State::Submitted { nonce: 5 });
-    let slot = owner.account.place(5).unwrap().slot().unwrap().clone();
+    let slot = owner.account.nonce_state(5).unwrap().slot().unwrap().clone();
     assert_eq!((slot.cancel, slot.attempts.len()), (None, 1));
 }
 

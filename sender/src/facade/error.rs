@@ -1,5 +1,5 @@
 //! Errors of the facade. They answer two questions: what to tell the caller ([`Error::kind`]) and whether the same may
-//! work later ([`Error::should_retry`]). Whatever the error, nothing was done, except where [`Kind::Unknown`] says so.
+//! work later ([`Error::should_retry`]). Whatever the error, nothing was done, except where [`ErrorKind::Unknown`] says so.
 
 use crate::{
     signer::SignerError,
@@ -111,7 +111,7 @@ pub enum Error {
 
 /// What to tell the caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ErrorKind {
     /// What was asked for does not exist (404).
     NotFound,
     /// The call makes no sense (400).
@@ -142,30 +142,32 @@ impl Error {
 
     /// Names the request if it is not known what became of it: without the name the same call would send twice.
     pub(super) fn about(self, id: &RequestId) -> Self {
-        if self.kind() == Kind::Unknown { Self::uncertain(id, &self) } else { self }
+        if self.kind() == ErrorKind::Unknown { Self::uncertain(id, &self) } else { self }
     }
 
     /// What to tell the caller.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownAccount(_) | Self::UnknownGroup(_) | Self::UnknownChain(_) => Kind::NotFound,
-            Self::UnknownRequest(_) | Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => Kind::NotFound,
-            Self::Forgotten(_) => Kind::Gone,
-            Self::Invalid(_) | Self::GroupChain { .. } => Kind::Invalid,
-            Self::Exists(_) => Kind::Conflict,
-            Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired | AcceptError::Gas(_)) => {
-                Kind::Unprocessable
+            Self::UnknownAccount(_) | Self::UnknownGroup(_) | Self::UnknownChain(_) => ErrorKind::NotFound,
+            Self::UnknownRequest(_) | Self::UnknownEndpoint(_) | Self::UnknownDelivery(_) => {
+                ErrorKind::NotFound
             }
-            Self::Accept(AcceptError::TooLarge(_)) => Kind::TooLarge,
-            Self::Accept(AcceptError::QueueFull(_)) => Kind::Busy,
-            Self::Accept(AcceptError::Encoding(_)) | Self::Row(_) | Self::Loading(_) => Kind::Internal,
-            Self::Operation(OperationError::NoView) => Kind::Unavailable,
-            Self::Operation(_) => Kind::Conflict,
-            Self::NotOwner { .. } | Self::Stopping | Self::Target(_) => Kind::Unavailable,
-            Self::Signer(SignerError::Unavailable(_)) => Kind::Unavailable,
-            Self::Signer(_) => Kind::Conflict,
-            Self::Store(StoreError::Unknown(_)) | Self::Uncertain { .. } => Kind::Unknown,
-            Self::Store(_) | Self::OtherChain { .. } => Kind::Internal,
+            Self::Forgotten(_) => ErrorKind::Gone,
+            Self::Invalid(_) | Self::GroupChain { .. } => ErrorKind::Invalid,
+            Self::Exists(_) => ErrorKind::Conflict,
+            Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired | AcceptError::Gas(_)) => {
+                ErrorKind::Unprocessable
+            }
+            Self::Accept(AcceptError::TooLarge(_)) => ErrorKind::TooLarge,
+            Self::Accept(AcceptError::QueueFull(_)) => ErrorKind::Busy,
+            Self::Accept(AcceptError::Encoding(_)) | Self::Row(_) | Self::Loading(_) => ErrorKind::Internal,
+            Self::Operation(OperationError::NoView) => ErrorKind::Unavailable,
+            Self::Operation(_) => ErrorKind::Conflict,
+            Self::NotOwner { .. } | Self::Stopping | Self::Target(_) => ErrorKind::Unavailable,
+            Self::Signer(SignerError::Unavailable(_)) => ErrorKind::Unavailable,
+            Self::Signer(_) => ErrorKind::Conflict,
+            Self::Store(StoreError::Unknown(_)) | Self::Uncertain { .. } => ErrorKind::Unknown,
+            Self::Store(_) | Self::OtherChain { .. } => ErrorKind::Internal,
         }
     }
 
@@ -173,7 +175,7 @@ impl Error {
     pub fn should_retry(&self) -> bool {
         match self {
             Self::Operation(operation) => operation.should_retry(),
-            other => matches!(other.kind(), Kind::Busy | Kind::Unavailable | Kind::Unknown),
+            other => matches!(other.kind(), ErrorKind::Busy | ErrorKind::Unavailable | ErrorKind::Unknown),
         }
     }
 }

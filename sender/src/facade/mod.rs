@@ -9,8 +9,8 @@
 //!   work later. A nonce conflict is `Error::Operation(OperationError::NonceConflict { current, attempted })`.
 //! * **JSON.** Everything that comes out implements `Serialize`, with the names that callers see (`camelCase`).
 //! * **Secrets.** [`Sender::create_endpoint`] and [`Sender::rotate_secret`] are the only calls that show one, once.
-//! * **Webhooks.** [`Sender::start`] hands [`crate::duty::Deliveries`] to the deliverer: rows, the workers' words and all
-//!   endpoints. Deliveries are changed under the epoch that [`crate::duty::Duty::Taken`] tells, never otherwise.
+//! * **Webhooks.** [`Sender::start`] hands [`crate::deliveries::Deliveries`] to the deliverer: rows, the workers' messages and
+//!   all endpoints. Deliveries are changed only under the epoch of [`crate::deliveries::DeliveryMessage::Taken`].
 //! * **Live push.** [`Sender::subscribe`] gives every event once it is durable, of all accounts that this process accepts
 //!   requests for or runs; a reader that is too slow is told how many it has lost, as broadcast channels do.
 //! * **Dropping a call is safe**: whatever was begun is finished, or was never begun.
@@ -25,14 +25,14 @@ mod types;
 mod waiting;
 mod webhooks;
 
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use types::{
     AccountView, AttemptStatus, AttemptView, Cancelling, DeliveryFilter, DeliveryId, DeliveryView, Done,
-    EndpointView, FeeReport, Filter, From, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
-    Sending, Submission, Taken, Transaction,
+    EndpointView, FeeReport, Filter, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
+    SendFrom, Sending, Taken, Transaction, TransactionRequest,
 };
 
-use crate::{duty::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError};
+use crate::{deliveries::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError};
 use quotes::Quotes;
 use sender_model::Event;
 use std::{path::Path, sync::Arc};
@@ -71,13 +71,13 @@ impl Sender {
     pub async fn start(settings: Settings) -> Result<Self, Error> {
         let (parts, deliveries) = settings.into_parts()?;
         let registry = Registry::load(&*parts.store).await?;
-        let (duties, heard) = mpsc::unbounded_channel();
+        let (messages, heard) = mpsc::unbounded_channel();
         let (store, endpoints) = (parts.store.clone(), registry.watch_endpoints());
         let stats = Arc::<stats::Stats>::default();
         if let Some(start) = deliveries {
-            start(Deliveries { store, duties: heard, endpoints, stats: stats.clone() });
+            start(Deliveries { store, messages: heard, endpoints, stats: stats.clone() });
         }
-        let shared = Arc::new(Shared::new(parts, registry, duties, stats));
+        let shared = Arc::new(Shared::new(parts, registry, messages, stats));
         for chain_id in shared.targets.keys().copied() {
             match shared.check_chain(chain_id).await {
                 // Before an account is taken it is asked again.

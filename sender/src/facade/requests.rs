@@ -1,8 +1,8 @@
 //! Requests: accepting, finding, cancelling, replacing.
 
 use super::{
-    AttemptStatus, AttemptView, Cancelling, Done, Error, Filter, From, Kind, Page, RawTransaction, Sender,
-    Submission, Taken, Transaction,
+    AttemptStatus, AttemptView, Cancelling, Done, Error, ErrorKind, Filter, Page, RawTransaction, SendFrom,
+    Sender, Taken, Transaction, TransactionRequest,
 };
 use crate::{
     store::{Outcome, StoreError},
@@ -11,8 +11,8 @@ use crate::{
 };
 use alloy_primitives::{B256, keccak256};
 use sender_model::{
-    AcceptError, AccountId, CancelAnswer, CommandKind, Decision, Fees, Held, Known, NewRequest,
-    OperationError, Place, Request, RequestId, Slot, State, StateName, accept, is_paused, key,
+    AcceptError, AccountId, CancelOutcome, CommandKind, Decision, Fees, Held, KnownRequest, NewRequest,
+    NonceState, OperationError, Request, RequestId, Slot, State, StateName, accept, is_paused, key,
 };
 use types::Time;
 
@@ -27,7 +27,7 @@ const PAGE_ROWS_MAX: usize = 2_000;
 
 impl Sender {
     /// Accepts a request. When this returns it is durable.
-    pub async fn submit(&self, submission: Submission) -> Result<Taken, Error> {
+    pub async fn submit(&self, submission: TransactionRequest) -> Result<Taken, Error> {
         let id = match &submission.key {
             Some(key) => key.clone(),
             None => fresh_id(self.shared.now())?,
@@ -65,23 +65,27 @@ impl Sender {
     }
 
     /// The answer to a name that was used before.
-    async fn replayed(&self, known: Option<Known>) -> Result<Taken, Error> {
+    async fn replayed(&self, known: Option<KnownRequest>) -> Result<Taken, Error> {
         match known {
-            Some(Known::Request(request)) => {
+            Some(KnownRequest::Request(request)) => {
                 Ok(Taken { transaction: self.details(*request).await?, replayed: true })
             }
-            Some(Known::Forgotten(used)) => Err(Error::Forgotten(used)),
+            Some(KnownRequest::Forgotten(used)) => Err(Error::Forgotten(used)),
             None => Err(Error::Stopping),
         }
     }
 
     /// The account that sends: the one that is named, the one that was picked before, or the least loaded of its group.
-    fn account_for(&self, submission: &Submission, known: Option<&Known>) -> Result<AccountId, Error> {
+    fn account_for(
+        &self,
+        submission: &TransactionRequest,
+        known: Option<&KnownRequest>,
+    ) -> Result<AccountId, Error> {
         let account = match (&submission.from, known) {
-            (From::Group { .. }, Some(known)) => return Ok(known.account()),
-            (From::Account(account), Some(_)) => return Ok(*account),
-            (From::Account(account), None) => *account,
-            (From::Group { name, chain_id }, None) => self.pick(name, *chain_id)?,
+            (SendFrom::Group { .. }, Some(known)) => return Ok(known.account()),
+            (SendFrom::Account(account), Some(_)) => return Ok(*account),
+            (SendFrom::Account(account), None) => *account,
+            (SendFrom::Group { name, chain_id }, None) => self.pick(name, *chain_id)?,
         };
         self.shared.target(account.chain_id)?;
         match self.shared.keys.signer(account.address) {
@@ -103,7 +107,7 @@ impl Sender {
             return Ok(taken);
         }
         let (account, size) = (raw.account, raw.size());
-        let submission = raw.into_submission(id.clone(), body, token);
+        let submission = raw.into_request(id.clone(), body, token);
         let config = self.shared.config_of(account);
         if let Some(max) = config.limits.tx_bytes_max.filter(|max| size > *max) {
             return Err(AcceptError::TooLarge(max).into());
@@ -125,7 +129,7 @@ impl Sender {
             Err(error) => match self.known_raw(&id, body).await {
                 Ok(Some(taken)) => Ok(taken),
                 Ok(None) => Err(error.about(&id)),
-                Err(_) if error.kind() == Kind::Unknown => Err(error.about(&id)),
+                Err(_) if error.kind() == ErrorKind::Unknown => Err(error.about(&id)),
                 Err(other) => Err(other),
             },
         }
@@ -141,16 +145,16 @@ impl Sender {
     }
 
     /// What is durable under a name.
-    async fn look_up(&self, id: &RequestId) -> Result<Option<Known>, Error> {
+    async fn look_up(&self, id: &RequestId) -> Result<Option<KnownRequest>, Error> {
         let mut rows = self.shared.store.get(vec![key::used_name(id), key::request(id)]).await?;
         let (request, used) = (rows.pop().flatten(), rows.pop().flatten());
-        Ok(Known::read(request.as_deref(), used.as_deref())?)
+        Ok(KnownRequest::read(request.as_deref(), used.as_deref())?)
     }
 
     async fn request(&self, id: &RequestId) -> Result<Request, Error> {
         match self.look_up(id).await? {
-            Some(Known::Request(request)) => Ok(*request),
-            Some(Known::Forgotten(used)) => Err(Error::Forgotten(used)),
+            Some(KnownRequest::Request(request)) => Ok(*request),
+            Some(KnownRequest::Forgotten(used)) => Err(Error::Forgotten(used)),
             None => Err(Error::UnknownRequest(id.clone())),
         }
     }
@@ -189,10 +193,12 @@ impl Sender {
         }
         let mut attempts: Vec<AttemptView> = request.past.iter().map(past_attempt).collect();
         if let Some(nonce) = request.state.nonce().filter(|_| !request.state.is_terminal()) {
-            let row = self.shared.store.get(vec![key::place(request.account, nonce)]).await?.pop().flatten();
-            let place = row.map(|row| serde_json::from_slice::<Place>(&row)).transpose()?;
-            if let Some(slot) =
-                place.as_ref().and_then(Place::slot).filter(|slot| slot.owner.as_ref() == Some(&request.id))
+            let row = self.shared.store.get(vec![key::nonce(request.account, nonce)]).await?.pop().flatten();
+            let state = row.map(|row| serde_json::from_slice::<NonceState>(&row)).transpose()?;
+            if let Some(slot) = state
+                .as_ref()
+                .and_then(NonceState::slot)
+                .filter(|slot| slot.owner.as_ref() == Some(&request.id))
             {
                 attempts.extend(slot_attempts(nonce, slot));
             }
@@ -271,13 +277,13 @@ impl Sender {
         };
         match self.order(account, cancel, CommandKind::Cancel(id)).await? {
             None => Ok(Cancelling::Ordered),
-            Some(CancelAnswer::Cancelled) => Ok(Cancelling::Cancelled),
-            Some(CancelAnswer::Cancelling) => Ok(Cancelling::Cancelling),
-            Some(CancelAnswer::TooLate) => Ok(Cancelling::TooLate),
+            Some(CancelOutcome::Cancelled) => Ok(Cancelling::Cancelled),
+            Some(CancelOutcome::Cancelling) => Ok(Cancelling::Cancelling),
+            Some(CancelOutcome::TooLate) => Ok(Cancelling::TooLate),
         }
     }
 
-    /// Makes a request's transaction dearer now; at least these fees, if there are any.
+    /// Bumps the fees of a pending transaction (replacement), to these at least if there are any.
     pub async fn replace(&self, id: &RequestId, fees: Option<Fees>) -> Result<Done, Error> {
         let request = self.request(id).await?;
         let (named, kind) = (id.clone(), CommandKind::Replace(id.clone(), fees));

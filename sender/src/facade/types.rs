@@ -11,7 +11,7 @@ use types::Time;
 
 /// Who is to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum From {
+pub enum SendFrom {
     /// This account.
     Account(AccountId),
     /// The least loaded account of a group.
@@ -25,11 +25,11 @@ pub enum From {
 
 /// A request as a caller hands it over.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Submission {
+pub struct TransactionRequest {
     /// The idempotency key, which becomes the request's name; without one a name is made.
     pub key: Option<RequestId>,
     /// Who is to send.
-    pub from: From,
+    pub from: SendFrom,
     /// What is wanted.
     pub intent: Intent,
     /// The hash of all that the caller sent: the same key with another hash is refused.

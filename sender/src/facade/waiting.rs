@@ -3,7 +3,7 @@
 //! Such a caller has no name to come back with. So an error must not leave a request behind that is sent later: a request
 //! that cannot be sent in time is withdrawn, and the error is answered when that is durable.
 
-use super::{Done, Error, Kind, Sender, Sending, Submission, Transaction, requests::fresh_id};
+use super::{Done, Error, ErrorKind, Sender, Sending, Transaction, TransactionRequest, requests::fresh_id};
 use sender_model::{Account, AccountId, CommandKind, Held, RequestId, State, Subject};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -16,8 +16,12 @@ const WITHDRAWAL: Duration = Duration::from_secs(30);
 impl Sender {
     /// Accepts a request and waits until its bytes are durable, so that it has a hash, or it has ended. One that waits for
     /// something, or for too long, is withdrawn. When this is an error nothing is sent later, except where
-    /// [`Kind::Unknown`] says so. It is finished even if whoever asked has gone.
-    pub async fn send(&self, mut submission: Submission, patience: Duration) -> Result<Sending, Error> {
+    /// [`ErrorKind::Unknown`] says so. It is finished even if whoever asked has gone.
+    pub async fn send(
+        &self,
+        mut submission: TransactionRequest,
+        patience: Duration,
+    ) -> Result<Sending, Error> {
         if self.shared.is_stopping() {
             return Err(Error::Stopping);
         }
@@ -35,14 +39,14 @@ impl Sender {
     async fn send_or_withdraw(
         &self,
         id: &RequestId,
-        submission: Submission,
+        submission: TransactionRequest,
         patience: Duration,
     ) -> Result<Sending, Error> {
         let deadline = Instant::now() + patience;
         // The name makes it safe to ask again until it is known whether the request was accepted.
         loop {
             match self.submit(submission.clone()).await {
-                Err(why) if why.kind() == Kind::Unknown && Instant::now() < deadline => {
+                Err(why) if why.kind() == ErrorKind::Unknown && Instant::now() < deadline => {
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
                 taken => break drop(taken?),

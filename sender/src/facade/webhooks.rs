@@ -124,7 +124,7 @@ impl Sender {
             let commit: Commit = delivery.replay(epoch, self.shared.now())?;
             match self.shared.store.commit(commit).await? {
                 Outcome::Committed => {
-                    self.shared.charge(crate::duty::Duty::News(account));
+                    self.shared.notify_deliverer(crate::deliveries::DeliveryMessage::News(account));
                     return Ok(());
                 }
                 Outcome::Conflict(_) => return Err(unknown()),

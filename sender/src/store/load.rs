@@ -25,7 +25,7 @@ pub async fn load_account(
     now: Time,
 ) -> Result<Account, Loading> {
     let account = store.get(vec![key::account(id)]).await?.pop().flatten();
-    let places = scan_all(store, &key::places(id)).await?;
+    let nonces = scan_all(store, &key::nonces(id)).await?;
     let live = scan_all(store, &key::all_live(id)).await?;
     let names: Vec<Key> = live
         .iter()
@@ -36,7 +36,7 @@ pub async fn load_account(
     for names in names.chunks(SCAN_ROWS_MAX) {
         requests.extend(store.get(names.to_vec()).await?.into_iter().flatten());
     }
-    Ok(Account::load(config, id, epoch, Rows { account, places, requests }, now)?)
+    Ok(Account::load(config, id, epoch, Rows { account, nonces, requests }, now)?)
 }
 
 /// Reads all rows whose names begin with `prefix`.

@@ -27,7 +27,7 @@ mod tools;
 mod writer;
 
 use core::{future::Future, pin::Pin};
-use sender_model::{Commit, Fence, Key, Malformed, Value};
+use sender_model::{Commit, Fence, Key, MalformedCommit, Value};
 use std::path::Path;
 use types::Time;
 
@@ -82,7 +82,7 @@ pub enum Acquired {
 pub enum StoreError {
     /// The commit could not be asked for; nothing has changed.
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedCommit),
     /// The store could not be opened or read; nothing has changed.
     #[error("the store cannot be used: {0}")]
     Unusable(String),

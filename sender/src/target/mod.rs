@@ -6,7 +6,7 @@ pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, re
 
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};
-use sender_model::{Answer, BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View};
+use sender_model::{BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View};
 use tokio::sync::watch;
 
 /// An answer that is on its way.
@@ -37,7 +37,7 @@ pub trait Target: Send + Sync {
     fn quote(&self) -> Asked<'_, Result<Quote, TargetError>>;
 
     /// Hands bytes over. Sending the same bytes twice is harmless.
-    fn send(&self, bytes: Bytes) -> Asked<'_, Answer>;
+    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse>;
 
     /// One node's receipts of some transactions.
     fn receipts(&self, hashes: Vec<B256>) -> Asked<'_, Vec<(B256, ReceiptAnswer)>>;

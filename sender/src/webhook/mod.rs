@@ -1,8 +1,8 @@
 //! Telling endpoints what happened: at least once, under a name that stays the same, each request's events in order.
 //!
 //! ```text
-//!   worker ─Duty─▶ one loop ─▶ endpoint A: lane, lane, lane …  (at most [`RUNNING_MAX`] at once)
-//!                           └▶ endpoint B: lane, lane …
+//!   worker ─DeliveryMessage─▶ one loop ─▶ endpoint A: lane, lane, lane …  (at most [`RUNNING_MAX`] at once)
+//!                                      └▶ endpoint B: lane, lane …
 //! ```
 //!
 //! A delivery is a row that was written together with its event, so none can be missed; it goes when the endpoint has
@@ -21,14 +21,14 @@ pub use post::{POST_TIMEOUT, body};
 
 use crate::{
     clock::Clock,
-    duty::{Deliveries, Duty},
+    deliveries::{Deliveries, DeliveryMessage},
     endpoint::Endpoint,
     http::{Client, HttpError, Request, Response},
     stats::Stats,
     store::{SCAN_ROWS_MAX, Store, StoreError},
 };
 use core::{future::Future, pin::Pin, time::Duration};
-use post::{Ended, Errand};
+use post::{DeliveryTask, Ended};
 use queue::{Lane, Queue, lane_of};
 use sender_model::{AccountId, Delivery, delivery::due, key};
 use std::{
@@ -64,9 +64,9 @@ impl Post for Client {
     }
 }
 
-/// Delivers until there is nobody left who gives duties.
+/// Delivers until the channel of messages is closed.
 pub async fn run(deliveries: Deliveries, post: Arc<dyn Post>, clock: Clock) {
-    let Deliveries { store, duties, endpoints, stats } = deliveries;
+    let Deliveries { store, messages, endpoints, stats } = deliveries;
     let deliverer = Deliverer {
         store,
         post,
@@ -80,7 +80,7 @@ pub async fn run(deliveries: Deliveries, post: Arc<dyn Post>, clock: Clock) {
         queues: BTreeMap::new(),
         running: JoinSet::new(),
     };
-    deliverer.run(duties).await;
+    deliverer.run(messages).await;
 }
 
 /// Which delivery has ended, under which epoch, and how.
@@ -110,16 +110,16 @@ struct Deliverer {
 }
 
 impl Deliverer {
-    async fn run(mut self, mut duties: mpsc::UnboundedReceiver<Duty>) {
+    async fn run(mut self, mut messages: mpsc::UnboundedReceiver<DeliveryMessage>) {
         loop {
             self.look().await;
             self.start_due();
             let pause = self.pause();
             tokio::select! {
-                duty = duties.recv() => {
-                    let Some(duty) = duty else { return };
-                    self.obey(duty);
-                    while let Ok(more) = duties.try_recv() {
+                message = messages.recv() => {
+                    let Some(message) = message else { return };
+                    self.obey(message);
+                    while let Ok(more) = messages.try_recv() {
                         self.obey(more);
                     }
                 }
@@ -136,15 +136,15 @@ impl Deliverer {
         self.clock.now()
     }
 
-    fn obey(&mut self, duty: Duty) {
-        match duty {
-            Duty::Taken(account, epoch) => {
+    fn obey(&mut self, message: DeliveryMessage) {
+        match message {
+            DeliveryMessage::Taken(account, epoch) => {
                 self.owned.insert(account, epoch);
                 self.look_at(account);
             }
-            Duty::Lost(account) => self.lose(account),
-            Duty::News(account) if self.owned.contains_key(&account) => self.look_at(account),
-            Duty::News(_) => {}
+            DeliveryMessage::Lost(account) => self.lose(account),
+            DeliveryMessage::News(account) if self.owned.contains_key(&account) => self.look_at(account),
+            DeliveryMessage::News(_) => {}
         }
     }
 
@@ -206,7 +206,7 @@ impl Deliverer {
                     queue.ended(&lane);
                     continue;
                 };
-                let errand = Errand {
+                let task = DeliveryTask {
                     store: self.store.clone(),
                     post: self.post.clone(),
                     clock: self.clock.clone(),
@@ -216,7 +216,7 @@ impl Deliverer {
                 };
                 let endpoint = id.clone();
                 self.running.spawn(async move {
-                    let ended = errand.run(delivery).await;
+                    let ended = task.run(delivery).await;
                     Finished { endpoint, lane, epoch, ended }
                 });
             }

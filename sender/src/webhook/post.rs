@@ -30,7 +30,7 @@ pub(super) enum Ended {
 
 /// What a delivery needs.
 #[derive(Clone)]
-pub(super) struct Errand {
+pub(super) struct DeliveryTask {
     pub(super) store: Arc<dyn Store>,
     pub(super) post: Arc<dyn Post>,
     pub(super) clock: Clock,
@@ -40,7 +40,7 @@ pub(super) struct Errand {
     pub(super) epoch: u64,
 }
 
-impl Errand {
+impl DeliveryTask {
     /// Tells the endpoint, records how that went, and looks for what comes next.
     pub(super) async fn run(self, delivery: Delivery) -> Ended {
         match self.try_run(&delivery).await {

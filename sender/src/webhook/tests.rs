@@ -72,7 +72,7 @@ struct World {
     store: Arc<Memory>,
     inbox: Arc<Inbox>,
     clock: Clock,
-    duties: mpsc::UnboundedSender<Duty>,
+    messages: mpsc::UnboundedSender<DeliveryMessage>,
     endpoints: watch::Sender<Arc<Vec<Endpoint>>>,
     epoch: u64,
     stats: Arc<Stats>,
@@ -117,12 +117,12 @@ impl World {
             answer: Box::new(answer),
         };
         let inbox = Arc::new(inbox);
-        let (duties, given) = mpsc::unbounded_channel();
+        let (messages, given) = mpsc::unbounded_channel();
         let (endpoints, watched) = watch::channel(Arc::new(endpoints));
         let stats = Arc::<Stats>::default();
         let deliveries = Deliveries {
             store: before(store.clone()),
-            duties: given,
+            messages: given,
             endpoints: watched,
             stats: stats.clone(),
         };
@@ -131,8 +131,8 @@ impl World {
         else {
             panic!("nobody else is there")
         };
-        duties.send(Duty::Taken(ACCOUNT, epoch)).unwrap();
-        Self { store, inbox, clock, duties, endpoints, epoch, stats }
+        messages.send(DeliveryMessage::Taken(ACCOUNT, epoch)).unwrap();
+        Self { store, inbox, clock, messages, endpoints, epoch, stats }
     }
 
     /// Writes an event about a request, and its deliveries.
@@ -153,7 +153,7 @@ impl World {
         let authority = Authority::Holder(Fence::of(ACCOUNT, self.epoch));
         let commit = Commit { authority, preconditions: vec![], writes };
         assert_eq!(self.store.apply(&commit), Ok(Outcome::Committed));
-        self.duties.send(Duty::News(ACCOUNT)).unwrap();
+        self.messages.send(DeliveryMessage::News(ACCOUNT)).unwrap();
     }
 
     fn rows(&self, prefix: &str) -> usize {
@@ -244,7 +244,7 @@ async fn what_nobody_takes_is_tried_longer_and_longer_and_then_kept() {
     );
     let replay = dead.replay(world.epoch, world.clock.now()).unwrap();
     assert_eq!(world.store.apply(&replay), Ok(Outcome::Committed));
-    world.duties.send(Duty::News(ACCOUNT)).unwrap();
+    world.messages.send(DeliveryMessage::News(ACCOUNT)).unwrap();
     world.inbox.until(|inbox| inbox.of("https://broken.example/").len() > 2 * tries).await;
 }
 
@@ -293,7 +293,7 @@ async fn who_lost_the_account_records_nothing_and_the_next_owner_goes_on() {
     behind.inbox.until(|inbox| inbox.of("https://a.example/").len() == 1).await;
     tokio::task::yield_now().await;
     assert_eq!(behind.rows(&key::deliveries(ACCOUNT)), 1, "the old epoch may not write");
-    behind.duties.send(Duty::Taken(ACCOUNT, epoch)).unwrap();
+    behind.messages.send(DeliveryMessage::Taken(ACCOUNT, epoch)).unwrap();
     behind.until_rows(0).await;
     let ids = behind.inbox.of("https://a.example/");
     assert!(ids.iter().all(|(_, body)| body["id"] == "evt_r_one_18_1"));

@@ -8,7 +8,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use sender_model::{
-    AccountId, Action, Answer, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, Signed, Simulation,
+    AccountId, Action, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, SendResponse, Signed, Simulation,
     Ticket, View,
 };
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -18,7 +18,7 @@ pub(super) enum Reply {
     Look(Option<View>),
     Simulated(RequestId, Simulation),
     Signed(Ticket, Result<Signed, SignerError>),
-    Sent(Nonce, B256, Answer),
+    Sent(Nonce, B256, SendResponse),
     Receipts(Nonce, Vec<(B256, ReceiptAnswer)>),
     Block(Option<BlockCheck>),
     Identified(Nonce, Option<B256>),
@@ -33,7 +33,7 @@ impl Worker {
         let target = self.target.clone();
         let (patience, account) = (Duration::from_millis(self.shared.config.answer_ms), self.id);
         match action {
-            Action::Look => Box::pin(async move {
+            Action::FetchView => Box::pin(async move {
                 let view = within(patience, target.view(account.address)).await;
                 Reply::Look(told(account, view))
             }),
@@ -44,7 +44,7 @@ impl Worker {
             Action::Sign(draft) => sign(account, self.shared.keys.signer(account.address), draft, patience),
             Action::Send { nonce, hash, bytes } => Box::pin(async move {
                 let answer = within(patience, target.send(bytes)).await;
-                Reply::Sent(nonce, hash, answer.unwrap_or(Answer::TimedOut))
+                Reply::Sent(nonce, hash, answer.unwrap_or(SendResponse::TimedOut))
             }),
             Action::Receipts { nonce, hashes } => receipts(target, nonce, hashes, patience),
             Action::CheckBlock(number) => Box::pin(async move {

@@ -8,7 +8,7 @@ use crate::{
     store::{LEASE_MS, Outcome},
 };
 use futures_util::{FutureExt, StreamExt};
-use sender_model::{Action, Fence, Place, Purpose, ReceiptAnswer, SendClass, classify, key};
+use sender_model::{Action, Fence, NonceState, Purpose, ReceiptAnswer, SendClass, classify, key};
 use std::time::Duration;
 use types::Time;
 
@@ -272,7 +272,7 @@ impl Worker {
             Reply::Block(Some(check)) => account.handle_block(check, now),
             Reply::Block(None) => {}
             Reply::Identified(nonce, hash) => {
-                let slot = account.place(nonce).and_then(Place::slot);
+                let slot = account.nonce_state(nonce).and_then(NonceState::slot);
                 if hash.is_some_and(|hash| slot.is_some_and(|slot| slot.attempt(hash).is_some())) {
                     Stats::count(&counters.per_nonce_anomalies, 1);
                 }
@@ -285,7 +285,7 @@ impl Worker {
     /// Tells the model which nonces stand in a block that is being built.
     fn mark_bundled(&self, owned: &mut Owned) {
         let bundled = self.target.bundled(self.id.address);
-        let nonces: Vec<u64> = owned.account.places().map(|(nonce, _)| nonce).collect();
+        let nonces: Vec<u64> = owned.account.nonces().map(|(nonce, _)| nonce).collect();
         for nonce in nonces {
             owned.account.handle_bundled(nonce, bundled.contains(&nonce));
         }

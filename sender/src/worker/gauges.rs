@@ -2,7 +2,7 @@
 
 use super::{Owned, Worker};
 use crate::stats::Gauges;
-use sender_model::{Place, State};
+use sender_model::{NonceState, State};
 use std::{sync::atomic::Ordering, time::Duration};
 
 /// How often numbers are made.
@@ -23,17 +23,17 @@ impl Worker {
         let health = account.health(now);
         let mut gauges =
             Gauges { queue: waiting, held: health.held, next, stuck: health.stalled, ..Gauges::default() };
-        for (_, place) in account.places() {
-            match place {
-                Place::Bound(slot) if slot.mined.is_none() => {
+        for (_, state) in account.nonces() {
+            match state {
+                NonceState::Bound(slot) if slot.mined.is_none() => {
                     let owner = slot.owner.as_ref().and_then(|id| account.request(id));
                     let bound = owner.is_some_and(|request| matches!(request.state, State::Bound { .. }));
                     gauges.borrowed += usize::from(bound);
                     gauges.submitted += usize::from(!bound);
                 }
-                Place::Leased(_) => gauges.leased += 1,
-                Place::Free { .. } => gauges.free += 1,
-                Place::Bound(_) | Place::Final | Place::Foreign => {}
+                NonceState::Leased(_) => gauges.leased += 1,
+                NonceState::Free { .. } => gauges.free += 1,
+                NonceState::Bound(_) | NonceState::Final | NonceState::Foreign => {}
             }
         }
         let patience = Duration::from_millis(self.shared.config.view_age_max_ms);

@@ -2,7 +2,7 @@
 
 use super::{Owned, Worker};
 use crate::{
-    duty::Duty,
+    deliveries::DeliveryMessage,
     store::{SCAN_ROWS_MAX, StoreError, scan_all},
 };
 use sender_model::{Command, Request, key};
@@ -35,7 +35,7 @@ impl Worker {
             ids.filter(|id| owned.account.request(id).is_none()).map(|id| key::request(&id)).collect();
         if !unknown.is_empty() {
             // Whoever accepted them has told its own deliverer, which may not deliver for this account.
-            self.shared.charge(Duty::News(self.id));
+            self.shared.notify_deliverer(DeliveryMessage::News(self.id));
         }
         for names in unknown.chunks(SCAN_ROWS_MAX) {
             for row in store.get(names.to_vec()).await?.into_iter().flatten() {

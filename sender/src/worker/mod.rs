@@ -18,7 +18,7 @@ mod gauges;
 mod inbox;
 mod own;
 
-use crate::{duty::Duty, shared::Shared, target::Target};
+use crate::{deliveries::DeliveryMessage, shared::Shared, target::Target};
 use act::Reply;
 use futures_util::stream::FuturesUnordered;
 use sender_model::{Account, AccountId, Request};
@@ -167,7 +167,7 @@ impl Drop for Guard {
         workers.remove(&self.id);
         drop(workers);
         self.shared.stats.set(self.id, None);
-        self.shared.charge(Duty::Lost(self.id));
+        self.shared.notify_deliverer(DeliveryMessage::Lost(self.id));
         if std::thread::panicking() {
             tracing::error!(account = %self.id, "Sender: a worker panicked; another will take the account");
         }

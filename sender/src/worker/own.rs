@@ -2,7 +2,7 @@
 
 use super::{Ending, Message, NotOwned, Owned, Worker};
 use crate::{
-    duty::Duty,
+    deliveries::DeliveryMessage,
     facade::Error,
     stats::Stats,
     store::{Acquired, LEASE_MS, load_account},
@@ -118,12 +118,12 @@ impl Worker {
                 return Err(NotYet::Failed(format!("nobody: {why}")));
             }
         };
-        let bound = account.places().filter(|(_, place)| place.slot().is_some()).count();
+        let bound = account.nonces().filter(|(_, state)| state.slot().is_some()).count();
         Stats::count(&shared.stats.counters.recovered, bound as u64);
         Stats::count(&shared.stats.counters.leases_taken, 1);
         self.gauge.epoch.store(epoch, Ordering::Relaxed);
         self.target.adopt(id.address);
-        shared.charge(Duty::Taken(id, epoch));
+        shared.notify_deliverer(DeliveryMessage::Taken(id, epoch));
         tracing::debug!(account = %id, epoch, bound, "Sender: account taken");
         Ok(Owned {
             account,
@@ -144,7 +144,7 @@ impl Worker {
         drop(account);
         waiting.into_iter().for_each(|after| after(false));
         self.gauge.epoch.store(0, Ordering::Relaxed);
-        self.shared.charge(Duty::Lost(self.id));
+        self.shared.notify_deliverer(DeliveryMessage::Lost(self.id));
         if ending == Ending::Lost {
             Stats::count(&self.shared.stats.counters.leases_lost, 1);
         }

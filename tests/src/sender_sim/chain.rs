@@ -2,7 +2,9 @@
 
 use crate::sim::rng::Rng;
 use alloy_primitives::{B256, U256, keccak256};
-use sender_model::{Answer, BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, Signed, View};
+use sender_model::{
+    BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, SendResponse, Signed, View,
+};
 use std::collections::BTreeMap;
 
 /// What a transaction does, as far as the simulation cares.
@@ -312,8 +314,8 @@ impl Chain {
     }
 
     /// A node's answer to a send, in go-ethereum's words.
-    pub(super) fn send(&mut self, node: usize, hash: B256) -> Answer {
-        let refuse = |message: &str| Answer::Error {
+    pub(super) fn send(&mut self, node: usize, hash: B256) -> SendResponse {
+        let refuse = |message: &str| SendResponse::Error {
             http_status: Some(200),
             code: Some(-32000),
             message: message.to_owned(),
@@ -339,6 +341,6 @@ impl Chain {
         if tx.nonce >= self.count() {
             self.pool.insert(tx.nonce, tx);
         }
-        Answer::Hash
+        SendResponse::Hash
     }
 }

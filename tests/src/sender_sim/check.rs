@@ -4,7 +4,7 @@ use super::chain::{Chain, Payload};
 use alloy_primitives::B256;
 use sender::store::Lease;
 use sender_model::{
-    Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, Place, Request, RequestId,
+    Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, NonceState, Request, RequestId,
     Slot, State, Subject, Write, key,
 };
 use std::{
@@ -17,7 +17,7 @@ use types::Time;
 #[derive(Debug, Default)]
 pub(super) struct Mirror {
     pub row: serde_json::Value,
-    pub places: BTreeMap<u64, Place>,
+    pub places: BTreeMap<u64, NonceState>,
     pub requests: BTreeMap<RequestId, Request>,
     events: BTreeMap<Subject, u32>,
     dead: BTreeSet<String>,
@@ -125,10 +125,12 @@ impl Checker {
                     Ok(request) => newly_bound.extend(self.on_request(request, &told, chain, now)),
                     Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
                 },
-                Write::Put(key, row) if key.starts_with("n/") => match serde_json::from_slice::<Place>(row) {
-                    Ok(place) => fresh.extend(self.on_place(nonce_of(key), Some(place), chain)),
-                    Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
-                },
+                Write::Put(key, row) if key.starts_with("n/") => {
+                    match serde_json::from_slice::<NonceState>(row) {
+                        Ok(place) => fresh.extend(self.on_place(nonce_of(key), Some(place), chain)),
+                        Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
+                    }
+                }
                 Write::Delete(key) if key.starts_with("n/") => {
                     fresh.extend(self.on_place(nonce_of(key), None, chain));
                 }
@@ -243,9 +245,10 @@ impl Checker {
     }
 
     /// A nonce's row. Returns the attempts that are new.
-    fn on_place(&mut self, nonce: u64, place: Option<Place>, chain: &Chain) -> Vec<Attempt> {
+    fn on_place(&mut self, nonce: u64, place: Option<NonceState>, chain: &Chain) -> Vec<Attempt> {
         let old = self.mirror.places.get(&nonce).cloned();
-        let (before, after) = (old.as_ref().and_then(Place::slot), place.as_ref().and_then(Place::slot));
+        let (before, after) =
+            (old.as_ref().and_then(NonceState::slot), place.as_ref().and_then(NonceState::slot));
         if let Some(before) = before {
             self.check_release(nonce, before, after, chain);
         }

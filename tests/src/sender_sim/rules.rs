@@ -2,7 +2,7 @@
 
 use super::{chain::Chain, check::Checker};
 use alloy_primitives::U256;
-use sender_model::{Account, Attempt, AttemptKind, Place, Request, RequestId, Slot, State, key};
+use sender_model::{Account, Attempt, AttemptKind, NonceState, Request, RequestId, Slot, State, key};
 use types::{Duration, Time};
 
 impl Checker {
@@ -79,15 +79,15 @@ impl Checker {
         let open = || self.mirror.places.range(count..);
         let cost = open().filter_map(|(_, place)| place.slot()).map(Slot::cost);
         let cost = cost.fold(U256::ZERO, U256::saturating_add);
-        let owned = |place: &Place| match place {
-            Place::Bound(slot) => slot.owner.is_some(),
-            Place::Leased(_) => true,
+        let owned = |place: &NonceState| match place {
+            NonceState::Bound(slot) => slot.owner.is_some(),
+            NonceState::Leased(_) => true,
             _ => false,
         };
         let in_flight = open().filter(|(_, place)| owned(place)).count();
         let next = self.mirror.row.get("next").and_then(serde_json::Value::as_u64).unwrap_or(0);
         let top = next.checked_sub(1).and_then(|top| Some((top, self.mirror.places.get(&top)?)));
-        let loose = matches!(top, Some((top, Place::Free { .. })) if top >= count);
+        let loose = matches!(top, Some((top, NonceState::Free { .. })) if top >= count);
         if cost > view.balance {
             self.wrong(format!("F4: {cost} is promised, {} is there", view.balance));
         }
@@ -102,7 +102,7 @@ impl Checker {
 
     /// Whether a first attempt was added beyond the limit. A count that fell back makes more of the old ones open.
     fn grew(&self, fresh: &[Attempt], in_flight: usize) -> bool {
-        let slots = self.mirror.places.values().filter_map(Place::slot);
+        let slots = self.mirror.places.values().filter_map(NonceState::slot);
         let first = |slot: &Slot| fresh.iter().any(|attempt| slot.attempts[0].hash == attempt.hash);
         let ours = |slot: &Slot| {
             let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
@@ -130,7 +130,8 @@ impl Checker {
     /// Long after faults have healed no gap is older than it may be.
     pub(super) fn check_gaps(&mut self, chain: &Chain, now: Time, slack_ms: u64) {
         let limit = Duration::from_millis(self.config.gap_grace_ms + slack_ms);
-        let old = |place: &Place| matches!(place, Place::Free { since } if now.since(*since) > limit);
+        let old =
+            |place: &NonceState| matches!(place, NonceState::Free { since } if now.since(*since) > limit);
         if let Some((nonce, _)) = self.mirror.places.range(chain.count()..).find(|(_, place)| old(place)) {
             let what = format!("N4: nonce {nonce} is a gap for too long");
             self.wrong(what);

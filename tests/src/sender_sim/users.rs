@@ -8,8 +8,8 @@ use super::{
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
 use sender_model::{
-    AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, Known, NewRequest,
-    Purpose, RawSubmission, Request, RequestId, accept, key,
+    AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, KnownRequest, NewRequest,
+    Purpose, RawRequest, Request, RequestId, accept, key,
 };
 use types::{Duration, Time};
 
@@ -137,10 +137,10 @@ impl Simulation {
     }
 
     /// What is durable under a name.
-    fn known(&self, id: &RequestId) -> Option<Known> {
+    fn known(&self, id: &RequestId) -> Option<KnownRequest> {
         let row = |key: String| self.world.store.row(&key);
         let (request, used) = (row(key::request(id)), row(key::used_name(id)));
-        Known::read(request.as_deref(), used.as_deref()).ok().flatten()
+        KnownRequest::read(request.as_deref(), used.as_deref()).ok().flatten()
     }
 
     /// Hands a request over. Who gets no answer tries again, for as long as it takes.
@@ -166,7 +166,7 @@ impl Simulation {
 
     fn answered_well(&mut self, new: NewRequest) {
         self.world.checker.on_accepted(&new.id);
-        if let Some(Known::Request(request)) = self.known(&new.id) {
+        if let Some(KnownRequest::Request(request)) = self.known(&new.id) {
             self.users.copies.push(*request);
         }
         self.users.answered.push(new);
@@ -301,7 +301,7 @@ impl Simulation {
             made_at: Time::ZERO,
         };
         let signed = self.world.chain.sign(&draft, Payload::Request(name.clone()), false, false);
-        let raw = RawSubmission {
+        let raw = RawRequest {
             id: id.clone(),
             body: keccak256(name.as_bytes()),
             token: loan.token.clone(),

@@ -6,7 +6,8 @@ use super::{
 };
 use alloy_primitives::{B256, Bytes};
 use sender_model::{
-    Answer, BlockCheck, ReceiptAnswer, RequestId, Signed, Simulation as Simulated, Ticket, View, classify,
+    BlockCheck, ReceiptAnswer, RequestId, SendResponse, Signed, Simulation as Simulated, Ticket, View,
+    classify,
 };
 
 /// A question on its way to a node.
@@ -25,7 +26,7 @@ pub(super) enum Question {
 pub(super) enum Reply {
     Look(Option<View>),
     Simulated(RequestId, Simulated),
-    Sent(u64, B256, Answer),
+    Sent(u64, B256, SendResponse),
     Receipts(u64, Vec<(B256, ReceiptAnswer)>),
     Block(BlockCheck),
     Identified(u64, Option<B256>),
@@ -67,7 +68,7 @@ impl Simulation {
             // Sometimes one learns that one has learnt nothing.
             let Question::Send(nonce, hash) = question else { return };
             if world.rng.chance(700) {
-                let reply = Reply::Sent(*nonce, *hash, Answer::TimedOut);
+                let reply = Reply::Sent(*nonce, *hash, SendResponse::TimedOut);
                 world.later(8_000, Due::Answered(owner, life, epoch, reply));
             }
             return;
@@ -136,7 +137,7 @@ fn busy(question: &Question, limited: bool) -> Option<Reply> {
         Question::Simulate(id) => Some(Reply::Simulated(id.clone(), Simulated::Error)),
         Question::Send(nonce, hash) => {
             let http_status = Some(if limited { 429 } else { 503 });
-            let answer = Answer::Error { http_status, code: None, message: "try again later".into() };
+            let answer = SendResponse::Error { http_status, code: None, message: "try again later".into() };
             Some(Reply::Sent(*nonce, *hash, answer))
         }
         Question::Receipts(nonce, hashes) => {

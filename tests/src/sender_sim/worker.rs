@@ -180,7 +180,7 @@ impl Simulation {
         let requests = live.iter().filter_map(|(name, _)| key::request_of_live(name));
         let rows = Rows {
             account: world.store.row(&key::account(world.id)),
-            places: world.store.rows(&key::places(world.id), None, usize::MAX),
+            nonces: world.store.rows(&key::nonces(world.id), None, usize::MAX),
             requests: requests.filter_map(|id| world.store.row(&key::request(&id))).collect(),
         };
         match Account::load(world.config.clone(), world.id, epoch, rows, world.now()) {
@@ -272,7 +272,7 @@ impl Simulation {
     fn perform(&mut self, owner: usize, action: Action) {
         let question = match action {
             Action::Sign(draft) => return self.sign(owner, &draft),
-            Action::Look => Question::Look,
+            Action::FetchView => Question::Look,
             Action::Simulate(id, _) => Question::Simulate(id),
             Action::Send { nonce, hash, bytes } => {
                 self.world.note(|| format!("owner {owner} sends nonce {nonce} {hash}"));

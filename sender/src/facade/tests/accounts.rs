@@ -3,7 +3,7 @@
 use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
-    facade::{Done, Kind, RawTransaction},
+    facade::{Done, ErrorKind, RawTransaction},
     keys::LocalSigner,
     transaction,
 };
@@ -45,7 +45,7 @@ async fn a_nonce_is_lent_used_and_given_back() {
         matches!(conflict, Error::Operation(OperationError::NonceConflict { current: 1, attempted: 0 })),
         "{conflict}"
     );
-    assert_eq!((conflict.kind(), conflict.should_retry()), (Kind::Conflict, true));
+    assert_eq!((conflict.kind(), conflict.should_retry()), (ErrorKind::Conflict, true));
     assert!(!world.sender.submit_raw(raw.clone()).await.unwrap().replayed);
     world.confirmed("raw").await;
     assert!(world.sender.submit_raw(raw).await.unwrap().replayed);
@@ -55,7 +55,7 @@ async fn a_nonce_is_lent_used_and_given_back() {
     assert_eq!(loan.nonce, 1);
     world.sender.release_nonce(account, loan.nonce, &loan.token).await.unwrap();
     let twice = world.sender.release_nonce(account, loan.nonce, &loan.token).await.unwrap_err();
-    assert_eq!(twice.kind(), Kind::Conflict);
+    assert_eq!(twice.kind(), ErrorKind::Conflict);
     world.send("next", account, 1).await;
     assert_eq!(world.confirmed("next").await.request.state.nonce(), Some(1));
 }
@@ -99,9 +99,9 @@ async fn health_says_what_is_known() {
     assert_eq!(world.sender.reset_nonce(account).await.unwrap(), Done::Done);
     assert_eq!(world.sender.health(account).await.unwrap().nonce_resets.len(), 1);
     let stranger = AccountId { chain_id: CHAIN, address: Address::repeat_byte(9) };
-    assert_eq!(world.sender.health(stranger).await.unwrap_err().kind(), Kind::NotFound);
-    assert_eq!(world.sender.pause(stranger).await.unwrap_err().kind(), Kind::NotFound);
-    assert_eq!(world.sender.reserve_nonce(account, 0).await.unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(world.sender.health(stranger).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.sender.pause(stranger).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.sender.reserve_nonce(account, 0).await.unwrap_err().kind(), ErrorKind::Invalid);
     let fees = world.sender.fees(CHAIN).await.unwrap();
     assert_eq!(fees.first_attempt.max_fee_per_gas, 3_000_000_000);
 }
@@ -139,11 +139,11 @@ async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     let accepted_at = world.sender.by_key("told").await.unwrap().request.accepted_at.as_millis();
     assert_eq!(waiting.items[0].event_id, format!("evt_r_told_{accepted_at:x}_1"));
     world.sender.remove_endpoint(&endpoint.id).await.unwrap();
-    assert_eq!(world.sender.remove_endpoint(&endpoint.id).await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(world.sender.remove_endpoint(&endpoint.id).await.unwrap_err().kind(), ErrorKind::NotFound);
     let wrong = crate::facade::NewEndpoint { url: "file:///etc/passwd".into(), ..new };
-    assert_eq!(world.sender.create_endpoint(wrong).await.unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(world.sender.create_endpoint(wrong).await.unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(
         world.sender.submit(submission("x", of_group("g"), 1)).await.unwrap_err().kind(),
-        Kind::NotFound
+        ErrorKind::NotFound
     );
 }

@@ -3,7 +3,7 @@
 use super::{CHAIN, World, config, group, receiver, submission};
 use crate::{
     Error,
-    facade::{From, Funding, Kind, NewEndpoint, NewGroup},
+    facade::{ErrorKind, Funding, NewEndpoint, NewGroup, SendFrom},
     forget::Forgetting,
     store::{Acquired, LEASE_MS, Outcome},
 };
@@ -68,7 +68,7 @@ fn put(key: String, row: &impl serde::Serialize) -> Write {
 async fn a_dead_letter_is_kept_for_its_own_time_with_what_it_is_about() {
     let mut world = forgetful(600_000).await;
     let (account, endpoint) = (world.account(0), world.endpoint().await);
-    world.sender.submit(submission("a", From::Account(account), 1)).await.unwrap();
+    world.sender.submit(submission("a", SendFrom::Account(account), 1)).await.unwrap();
     let done = world.confirmed("a").await;
     world.sender.shutdown().await;
     // The last try of each of them fails.
@@ -180,7 +180,7 @@ async fn what_cannot_go_yet_stands_in_nobodys_way() {
 #[tokio::test]
 async fn a_name_stays_used_when_its_request_is_forgotten() {
     let mut world = forgetful(1).await;
-    let new = |value| submission("a", From::Account(world.account(0)), value);
+    let new = |value| submission("a", SendFrom::Account(world.account(0)), value);
     let (same, other) = (new(1), new(2));
     world.sender.submit(same.clone()).await.unwrap();
     let done = world.confirmed("a").await;
@@ -190,7 +190,7 @@ async fn a_name_stays_used_when_its_request_is_forgotten() {
     // Also for a process that knows nothing but the rows.
     for _ in 0..2 {
         let used = world.sender.submit(same.clone()).await.unwrap_err();
-        assert_eq!((used.kind(), used.should_retry()), (Kind::Gone, false));
+        assert_eq!((used.kind(), used.should_retry()), (ErrorKind::Gone, false));
         let Error::Forgotten(used) = used else { panic!("{used}") };
         assert_eq!((used.outcome, used.hash), (StateName::Confirmed, done.hash()));
         let mismatch = world.sender.submit(other.clone()).await.unwrap_err();
@@ -208,7 +208,7 @@ async fn a_name_stays_used_when_its_request_is_forgotten() {
     world = restarted(&world, keep(1)).await;
     world.forget().await;
     assert_eq!((world.rows("k/").await.len(), world.rows("u/").await.len()), (0, 0));
-    assert_eq!(world.sender.by_key("a").await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(world.sender.by_key("a").await.unwrap_err().kind(), ErrorKind::NotFound);
     assert!(!world.sender.submit(same).await.unwrap().replayed);
     world.confirmed("a").await;
 }

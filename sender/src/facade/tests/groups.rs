@@ -3,7 +3,7 @@
 use super::{CHAIN, World, group, of_group, submission};
 use crate::{
     Error,
-    facade::{From, Funding, Kind, NewGroup},
+    facade::{ErrorKind, Funding, NewGroup, SendFrom},
     keys::LocalKeys,
 };
 use alloy_primitives::{B256, U256};
@@ -35,11 +35,11 @@ async fn the_least_loaded_account_of_a_group_sends() {
 async fn a_group_of_another_chain_is_refused_and_the_error_names_both_chains() {
     let mut world = World::new(2).await;
     world.sender.create_group(group("g", world.keys.addresses())).await.unwrap();
-    let of_chain = |chain_id| From::Group { name: "g".into(), chain_id: Some(chain_id) };
+    let of_chain = |chain_id| SendFrom::Group { name: "g".into(), chain_id: Some(chain_id) };
     let refused = world.sender.submit(submission("a", of_chain(31_337), 1)).await.unwrap_err();
     assert!(matches!(refused, Error::GroupChain { group_chain: CHAIN, chain_id: 31_337, .. }), "{refused}");
     assert!(refused.to_string().contains("99") && refused.to_string().contains("31337"), "{refused}");
-    assert_eq!(refused.kind(), Kind::Invalid);
+    assert_eq!(refused.kind(), ErrorKind::Invalid);
     // Nothing was accepted, so the name is still free.
     let taken = world.sender.submit(submission("a", of_chain(CHAIN), 1)).await.unwrap();
     assert!(!taken.replayed);
@@ -93,7 +93,7 @@ async fn a_node_that_lags_behind_makes_nobody_pay_twice() {
     world.chain.set(|chain| chain.lags = None);
     world.sender.tend_groups().await;
     let next = format!("top-up:g:{member:x}:1").parse().unwrap();
-    assert_eq!(world.sender.get(&next).await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(world.sender.get(&next).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(world.chain.balance(member), before + funding.amount);
 }
 
@@ -133,20 +133,23 @@ async fn groups_that_make_no_sense_are_refused() {
         change(&mut new);
         world.sender.create_group(new)
     };
-    assert_eq!(wrong(|new| new.name = "a b".into()).await.unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(wrong(|new| new.size_min = 0).await.unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(wrong(|new| new.size_max = 0).await.unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(wrong(|new| new.chain_id = 1).await.unwrap_err().kind(), Kind::NotFound);
-    assert_eq!(wrong(|new| new.members = vec![Default::default()]).await.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(wrong(|new| new.name = "a b".into()).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(wrong(|new| new.size_min = 0).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(wrong(|new| new.size_max = 0).await.unwrap_err().kind(), ErrorKind::Invalid);
+    assert_eq!(wrong(|new| new.chain_id = 1).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(
+        wrong(|new| new.members = vec![Default::default()]).await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
     let owner = world.account(1).address;
     let fund = |amount: u64, owner| Funding { owner, threshold: U256::from(5), amount: U256::from(amount) };
     for (funding, member) in [(fund(0, owner), world.account(0)), (fund(5, owner), world.account(1))] {
         let new = NewGroup { funding: Some(funding), ..group("paid", vec![member.address]) };
-        assert_eq!(world.sender.create_group(new).await.unwrap_err().kind(), Kind::Invalid);
+        assert_eq!(world.sender.create_group(new).await.unwrap_err().kind(), ErrorKind::Invalid);
     }
     let made = wrong(|_| ()).await.unwrap();
     assert_eq!(wrong(|_| ()).await.unwrap(), made);
-    assert_eq!(wrong(|new| new.size_max = 3).await.unwrap_err().kind(), Kind::Conflict);
+    assert_eq!(wrong(|new| new.size_max = 3).await.unwrap_err().kind(), ErrorKind::Conflict);
     let grown = world.sender.grow_group("g", 9).await.unwrap();
     assert_eq!(grown.settings.members.len(), 4);
     assert_eq!(world.sender.grow_group("g", 1).await.unwrap().settings.members.len(), 4);

@@ -1,14 +1,14 @@
 //! The running sender against a chain in memory: what callers rely on, and what they may do wrong.
 
 mod accounts;
-mod chain;
 mod forget;
 mod groups;
+mod mock_chain;
 mod requests;
 mod shared;
 mod waiting;
 
-use super::{Error, From, NewGroup, Sender, Settings, StartDeliveries, Submission, Transaction};
+use super::{Error, NewGroup, SendFrom, Sender, Settings, StartDeliveries, Transaction, TransactionRequest};
 use crate::{
     clock::Clock,
     keys::LocalKeys,
@@ -16,7 +16,7 @@ use crate::{
     store::{Memory, Store},
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
-use chain::Chain;
+use mock_chain::Chain;
 use sender_model::{AccountId, Config, Event, Intent, RequestId, State, Subject};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::broadcast;
@@ -97,7 +97,7 @@ impl World {
     }
 
     async fn send(&self, key: &str, from: AccountId, value: u64) -> Transaction {
-        self.sender.submit(submission(key, From::Account(from), value)).await.unwrap().transaction
+        self.sender.submit(submission(key, SendFrom::Account(from), value)).await.unwrap().transaction
     }
 
     /// Waits until a request is as wanted.
@@ -144,10 +144,10 @@ fn config() -> Config {
 }
 
 /// A transfer to an address that tells which request it was.
-fn submission(key: &str, from: From, value: u64) -> Submission {
+fn submission(key: &str, from: SendFrom, value: u64) -> TransactionRequest {
     let intent = Intent { to: Some(receiver(key)), value: U256::from(value), ..Intent::default() };
     let body = keccak256(serde_json::to_vec(&intent).unwrap());
-    Submission { key: Some(key.parse().unwrap()), from, intent, body, expires_at: None }
+    TransactionRequest { key: Some(key.parse().unwrap()), from, intent, body, expires_at: None }
 }
 
 fn receiver(key: &str) -> Address {
@@ -155,8 +155,8 @@ fn receiver(key: &str) -> Address {
 }
 
 /// Whoever of a group is the least loaded.
-fn of_group(name: &str) -> From {
-    From::Group { name: name.into(), chain_id: None }
+fn of_group(name: &str) -> SendFrom {
+    SendFrom::Group { name: name.into(), chain_id: None }
 }
 
 fn group(name: &str, members: Vec<Address>) -> NewGroup {

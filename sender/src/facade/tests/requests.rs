@@ -3,7 +3,7 @@
 use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
-    facade::{AttemptStatus, Cancelling, Done, Filter, From, Kind, Transaction},
+    facade::{AttemptStatus, Cancelling, Done, ErrorKind, Filter, SendFrom, Transaction},
     worker::Message,
 };
 use alloy_primitives::{Address, B256, U256};
@@ -32,7 +32,7 @@ async fn a_request_is_sent_mined_and_confirmed_and_every_step_is_told() {
 async fn the_same_key_is_the_same_request_in_every_state_and_another_body_is_refused() {
     let mut world = World::new(1).await;
     world.chain.set(|chain| chain.waits = true);
-    let first = submission("a", From::Account(world.account(0)), 5);
+    let first = submission("a", SendFrom::Account(world.account(0)), 5);
     assert!(!world.sender.submit(first.clone()).await.unwrap().replayed);
     assert!(world.sender.submit(first.clone()).await.unwrap().replayed);
     world.until("a", |state| matches!(state, State::Submitted { .. })).await;
@@ -41,9 +41,10 @@ async fn the_same_key_is_the_same_request_in_every_state_and_another_body_is_ref
     let done = world.confirmed("a").await;
     let again = world.sender.submit(first).await.unwrap();
     assert!(again.replayed && again.transaction == done);
-    let other = world.sender.submit(submission("a", From::Account(world.account(0)), 6)).await.unwrap_err();
+    let other =
+        world.sender.submit(submission("a", SendFrom::Account(world.account(0)), 6)).await.unwrap_err();
     assert!(matches!(other, Error::Accept(AcceptError::Mismatch(_))), "{other}");
-    assert_eq!((other.kind(), other.should_retry()), (Kind::Unprocessable, false));
+    assert_eq!((other.kind(), other.should_retry()), (ErrorKind::Unprocessable, false));
     assert_eq!(world.chain.received(receiver("a")), 1);
 }
 
@@ -51,24 +52,24 @@ async fn the_same_key_is_the_same_request_in_every_state_and_another_body_is_ref
 async fn what_cannot_be_accepted_is_refused_and_changes_nothing() {
     let world = World::new(1).await;
     let stranger = AccountId { chain_id: CHAIN, address: Address::repeat_byte(9) };
-    let unknown = world.sender.submit(submission("a", From::Account(stranger), 1)).await.unwrap_err();
+    let unknown = world.sender.submit(submission("a", SendFrom::Account(stranger), 1)).await.unwrap_err();
     assert!(matches!(unknown, Error::UnknownAccount(_)), "{unknown}");
     let elsewhere = AccountId { chain_id: 5, ..world.account(0) };
-    let unknown = world.sender.submit(submission("a", From::Account(elsewhere), 1)).await.unwrap_err();
+    let unknown = world.sender.submit(submission("a", SendFrom::Account(elsewhere), 1)).await.unwrap_err();
     assert!(matches!(unknown, Error::UnknownChain(5)), "{unknown}");
     let unknown = world.sender.submit(submission("a", of_group("nobody"), 1)).await.unwrap_err();
-    assert_eq!(unknown.kind(), Kind::NotFound);
-    let mut large = submission("a", From::Account(world.account(0)), 1);
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    let mut large = submission("a", SendFrom::Account(world.account(0)), 1);
     large.intent.data = vec![0; 200_000].into();
-    assert_eq!(world.sender.submit(large).await.unwrap_err().kind(), Kind::TooLarge);
-    assert_eq!(world.sender.get(&"a".parse().unwrap()).await.unwrap_err().kind(), Kind::NotFound);
-    assert_eq!(world.sender.by_key("not a name").await.unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(world.sender.submit(large).await.unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(world.sender.get(&"a".parse().unwrap()).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(world.sender.by_key("not a name").await.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test]
 async fn one_that_cannot_be_paid_is_held_and_the_others_go_on() {
     let mut world = World::new(1).await;
-    let mut dear = submission("dear", From::Account(world.account(0)), 0);
+    let mut dear = submission("dear", SendFrom::Account(world.account(0)), 0);
     dear.intent.value = U256::from(10).pow(U256::from(19));
     world.sender.submit(dear).await.unwrap();
     world.send("cheap", world.account(0), 1).await;
@@ -116,18 +117,18 @@ async fn what_the_chain_could_never_take_is_refused_and_costs_no_nonce() {
             gas_max: Some(1_000_000),
         };
     });
-    let new = |key: &str| submission(key, From::Account(world.account(0)), 1);
+    let new = |key: &str| submission(key, SendFrom::Account(world.account(0)), 1);
     let mut large = new("large");
     large.intent.data = vec![1; 32_768].into();
-    assert_eq!(world.sender.submit(large).await.unwrap_err().kind(), Kind::TooLarge);
+    assert_eq!(world.sender.submit(large).await.unwrap_err().kind(), ErrorKind::TooLarge);
     let mut code = new("code");
     (code.intent.to, code.intent.data) = (None, vec![1; 10_001].into());
-    assert_eq!(world.sender.submit(code).await.unwrap_err().kind(), Kind::TooLarge);
+    assert_eq!(world.sender.submit(code).await.unwrap_err().kind(), ErrorKind::TooLarge);
     let mut dear = new("dear");
     dear.intent.gas = Some(1_000_001);
     let refused = world.sender.submit(dear).await.unwrap_err();
     assert!(matches!(refused, Error::Accept(AcceptError::Gas(1_000_000))), "{refused}");
-    assert_eq!(refused.kind(), Kind::Unprocessable);
+    assert_eq!(refused.kind(), ErrorKind::Unprocessable);
     let mut fits = new("fits");
     (fits.intent.data, fits.intent.gas) = (vec![1; 32_000].into(), Some(1_000_000));
     world.sender.submit(fits).await.unwrap();
@@ -217,7 +218,7 @@ async fn a_restart_goes_on_where_it_was() {
     }
     world.until("r-0", |state| matches!(state, State::Submitted { .. })).await;
     world.sender.shutdown().await;
-    let stopped = world.sender.submit(submission("late", From::Account(world.account(0)), 1)).await;
+    let stopped = world.sender.submit(submission("late", SendFrom::Account(world.account(0)), 1)).await;
     drop(stopped);
     world.chain.set(|chain| chain.waits = false);
     let mut world = World::on(world.chain.clone(), world.store.clone(), world.keys.clone()).await;
@@ -249,7 +250,7 @@ async fn cancelling_ends_what_was_not_sent_and_competes_with_what_was() {
     assert_eq!(world.story("early").await, ["Accepted", "Cancelled"]);
     assert_eq!(world.chain.received(receiver("early")), 0);
     let unknown = world.sender.cancel(&"nothing".parse().unwrap()).await.unwrap_err();
-    assert_eq!(unknown.kind(), Kind::NotFound);
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test]

@@ -3,8 +3,8 @@
 use super::{World, config, receiver, submission};
 use crate::{
     clock::Clock,
-    duty::{Deliveries, Duty},
-    facade::{Done, Error, From, Kind},
+    deliveries::{Deliveries, DeliveryMessage},
+    facade::{Done, Error, ErrorKind, SendFrom},
     keys::LocalKeys,
     signer::Keys,
     store::{Acquired, Memory, Outcome, Pending, Store},
@@ -66,7 +66,7 @@ async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
     assert!(other.sender.health(account).await.unwrap().paused, "the rows say it to everybody");
     let refused = other.sender.reserve_nonce(account, 1_000).await.unwrap_err();
     assert!(matches!(refused, Error::NotOwner { .. }), "{refused}");
-    assert_eq!((refused.kind(), refused.should_retry()), (Kind::Unavailable, true));
+    assert_eq!((refused.kind(), refused.should_retry()), (ErrorKind::Unavailable, true));
     other.send("c", account, 1).await;
 
     // The owner goes, the other takes over and does what is left.
@@ -103,7 +103,7 @@ async fn who_lacks_the_key_leaves_the_account_to_whoever_has_it() {
     with.send("b", account, 1).await;
     with.until("b", |state| matches!(state, State::Submitted { .. })).await;
     let refused = without.sender.reserve_nonce(account, 1_000).await.unwrap_err();
-    assert_eq!(refused.kind(), Kind::Unavailable);
+    assert_eq!(refused.kind(), ErrorKind::Unavailable);
 }
 
 #[tokio::test]
@@ -117,13 +117,13 @@ async fn a_queue_that_another_process_runs_is_limited_too() {
     owner.sender.pause(account).await.unwrap();
     let mut accepted = 0;
     let refused = loop {
-        let new = submission(&format!("q-{accepted}"), From::Account(account), 1);
+        let new = submission(&format!("q-{accepted}"), SendFrom::Account(account), 1);
         match other.sender.submit(new).await {
             Ok(_) => accepted += 1,
             Err(refused) => break refused,
         }
     };
-    assert_eq!((accepted, refused.kind()), (100, Kind::Busy));
+    assert_eq!((accepted, refused.kind()), (100, ErrorKind::Busy));
 }
 
 #[tokio::test]
@@ -135,13 +135,13 @@ async fn the_owners_deliverer_is_told_of_what_another_process_accepted() {
     let deliverer: crate::StartDeliveries = Box::new(move |deliveries| drop(give.send(deliveries)));
     let (chain, keys) = (first.chain.clone(), first.keys.clone());
     let owner = World::with(chain.clone(), rows.clone(), keys.clone(), config(), Some(deliverer)).await;
-    let mut duties = given.await.unwrap().duties;
+    let mut messages = given.await.unwrap().messages;
     let account = owner.account(0);
     // Nothing else happens to a request of an account that is paused.
     assert_eq!(owner.sender.pause(account).await.unwrap(), Done::Done);
-    while duties.try_recv().is_ok() {}
+    while messages.try_recv().is_ok() {}
     let other = World::on(chain, rows, keys).await;
     other.send("b", account, 1).await;
-    let told = tokio::time::timeout(super::PATIENCE, duties.recv()).await;
-    assert_eq!(told.expect("the owner's sweep finds it"), Some(Duty::News(account)));
+    let told = tokio::time::timeout(super::PATIENCE, messages.recv()).await;
+    assert_eq!(told.expect("the owner's sweep finds it"), Some(DeliveryMessage::News(account)));
 }

@@ -4,7 +4,7 @@ use super::{PATIENCE, World, receiver, submission};
 use crate::{
     Error,
     clock::Clock,
-    facade::{Filter, From, Kind, Sending, Submission},
+    facade::{ErrorKind, Filter, SendFrom, Sending, TransactionRequest},
     store::{Acquired, Memory, Outcome, Pending, Store, StoreError},
 };
 use alloy_primitives::U256;
@@ -23,8 +23,8 @@ fn ether(count: u64) -> U256 {
 
 impl World {
     /// A transfer without a name, as wallets hand it over.
-    fn nameless(&self, to: &str, value: U256) -> Submission {
-        let mut nameless = submission(to, From::Account(self.account(0)), 0);
+    fn nameless(&self, to: &str, value: U256) -> TransactionRequest {
+        let mut nameless = submission(to, SendFrom::Account(self.account(0)), 0);
         (nameless.key, nameless.intent.value) = (None, value);
         nameless
     }
@@ -145,7 +145,7 @@ async fn a_lost_answer_names_the_request_and_one_who_waits_is_not_answered_by_it
     let mut world = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
     rows.1.store(1, Ordering::SeqCst);
     let lost = world.sender.submit(world.nameless("lost", U256::from(1))).await.unwrap_err();
-    assert_eq!((lost.kind(), lost.should_retry()), (Kind::Unknown, true));
+    assert_eq!((lost.kind(), lost.should_retry()), (ErrorKind::Unknown, true));
     let Error::Uncertain { id, .. } = lost else { panic!("{lost}") };
     world.confirmed(id.as_str()).await;
     // Whoever waits gets the hash of the one request that there is.

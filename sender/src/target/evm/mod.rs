@@ -19,7 +19,7 @@ use alloy_primitives::{Address, B256, Bytes};
 use ask::{Failed, RpcError};
 use identity::Identity;
 use provider::Provider;
-use sender_model::{Answer, BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, Simulation, View};
+use sender_model::{BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
 
@@ -129,25 +129,25 @@ impl Evm {
 
     /// Hands bytes to one provider after the other. Only silence and refusals for lack of capacity lead to the next: an
     /// answer about the transaction is an answer.
-    async fn send_now(&self, bytes: &Bytes) -> Answer {
-        let mut last = Answer::Disconnected;
+    async fn send_now(&self, bytes: &Bytes) -> SendResponse {
+        let mut last = SendResponse::Disconnected;
         for provider in self.providers.iter().filter(|provider| provider.is_open()) {
             let sent = match self.recognise(provider).await {
                 Ok(()) => provider.call("eth_sendRawTransaction", json!([bytes])).await,
                 Err(failed) => Err(failed),
             };
             last = match sent {
-                Ok(_) => return Answer::Hash,
+                Ok(_) => return SendResponse::Hash,
                 Err(Failed::Refused(RpcError { code, message, .. })) => {
-                    return Answer::Error { http_status: None, code: Some(code), message };
+                    return SendResponse::Error { http_status: None, code: Some(code), message };
                 }
-                Err(Failed::Status(status)) => Answer::Error {
+                Err(Failed::Status(status)) => SendResponse::Error {
                     http_status: Some(status),
                     code: None,
                     message: format!("HTTP status {status}"),
                 },
-                Err(Failed::TimedOut) => Answer::TimedOut,
-                Err(_) => Answer::Disconnected,
+                Err(Failed::TimedOut) => SendResponse::TimedOut,
+                Err(_) => SendResponse::Disconnected,
             };
         }
         last
@@ -194,7 +194,7 @@ impl Target for Evm {
         Box::pin(async move { self.told(self.ask(|provider| async move { provider.quote().await }).await) })
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, Answer> {
+    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
         Box::pin(async move { self.send_now(&bytes).await })
     }
 

@@ -3,7 +3,7 @@
 use super::{CONFIRMATIONS, Evm, ProviderOptions};
 use crate::target::Target;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use sender_model::{Answer, Intent, ReceiptAnswer, SendClass, Simulation, classify};
+use sender_model::{Intent, ReceiptAnswer, SendClass, SendResponse, Simulation, classify};
 use serde_json::{Value, json};
 use std::{
     sync::{
@@ -177,7 +177,7 @@ async fn a_lost_answer_proves_nothing_and_broken_connections_open_the_breaker() 
         assert_eq!((classify(&answer), answer.is_connection_error()), (SendClass::Unknown, true));
     }
     let before = asked.load(Ordering::Relaxed);
-    assert_eq!(evm.send(Bytes::new()).await, Answer::Disconnected);
+    assert_eq!(evm.send(Bytes::new()).await, SendResponse::Disconnected);
     assert_eq!(asked.load(Ordering::Relaxed), before, "the breaker is open");
     assert!(evm.view(Address::ZERO).await.is_err());
 }
@@ -199,7 +199,7 @@ async fn a_provider_that_was_away_is_asked_which_chain_it_is_of() {
     assert!(evm.view(Address::ZERO).await.is_err());
     assert_eq!(asked.load(Ordering::Relaxed), before + 1, "nothing but its chain");
     assert!(evm.trouble().unwrap().contains("another chain"));
-    assert_eq!(evm.send(Bytes::new()).await, Answer::Disconnected);
+    assert_eq!(evm.send(Bytes::new()).await, SendResponse::Disconnected);
 }
 
 #[tokio::test]

@@ -103,8 +103,8 @@ async fn what_is_written_while_the_account_is_lost_and_taken_again_is_told_at_on
     gated.waiting.notified().await;
     let taken = world.store.acquire_now(&ACCOUNT.to_string(), "us", LONG_MS, true);
     let Acquired::Taken { epoch, .. } = taken else { panic!("force takes it") };
-    world.duties.send(Duty::Lost(ACCOUNT)).unwrap();
-    world.duties.send(Duty::Taken(ACCOUNT, epoch)).unwrap();
+    world.messages.send(DeliveryMessage::Lost(ACCOUNT)).unwrap();
+    world.messages.send(DeliveryMessage::Taken(ACCOUNT, epoch)).unwrap();
     let world = World { epoch, ..world };
     world.happened("one", 2, EventKind::Submitted);
     settle().await;
@@ -119,7 +119,7 @@ async fn what_is_written_while_the_account_is_lost_and_taken_again_is_told_at_on
 async fn rows_that_nobody_told_of_are_found_all_the_same() {
     let world = World::start(vec![endpoint("a")], |_| Some(200));
     let (silent, _unheard) = mpsc::unbounded_channel();
-    let world = World { duties: silent, ..world };
+    let world = World { messages: silent, ..world };
     world.happened("one", 1, EventKind::Accepted);
     world.inbox.until(|inbox| inbox.of("https://a.example/").len() == 1).await;
 }

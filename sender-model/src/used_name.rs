@@ -66,14 +66,14 @@ impl fmt::Display for UsedName {
 
 /// What is durable under a name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Known {
+pub enum KnownRequest {
     /// The request.
     Request(Box<Request>),
     /// What stays of a request that was forgotten.
     Forgotten(Box<UsedName>),
 }
 
-impl Known {
+impl KnownRequest {
     /// Reads the rows [`super::key::request`] and [`super::key::used_name`] of a name, as they are at one moment.
     pub fn read(request: Option<&[u8]>, used: Option<&[u8]>) -> Result<Option<Self>, serde_json::Error> {
         Ok(match (request, used) {

@@ -1,4 +1,5 @@
-//! Where a nonce stands. One row for each nonce of `[base, next)`, so a nonce cannot be in two places.
+//! The state of a nonce, and what was signed for it. There is one row for each nonce of `[base, next)`, so a nonce cannot
+//! be in two states.
 
 use super::{Fees, Head, Inclusion, RequestId, quantity};
 use alloy_primitives::{B256, Bytes, U256};
@@ -84,7 +85,7 @@ pub struct Slot {
     /// Whether, and why, the request is to be cancelled.
     #[serde(default)]
     pub cancel: Option<CancelReason>,
-    /// Whether somebody wants it dearer now, and how dear at least.
+    /// Whether somebody wants a fee bump now, and to which fees at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wish: Option<Fees>,
     /// What is in a block, as far as we know.
@@ -101,7 +102,7 @@ impl Slot {
         Self { owner, attempts: vec![attempt], cancel: None, wish: None, mined: None, stalled: false }
     }
 
-    /// The newest attempt, the dearest one.
+    /// The newest attempt, with the highest fees.
     pub fn last(&self) -> Option<&Attempt> {
         self.attempts.last()
     }
@@ -136,10 +137,10 @@ pub struct NonceLease {
     pub reported: bool,
 }
 
-/// Where a nonce stands.
+/// The state of a nonce.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Place {
+pub enum NonceState {
     /// Used up, by a transaction that cannot go away.
     Final,
     /// Used up by a transaction that is not ours and might still go away.
@@ -156,7 +157,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl NonceState {
     /// The slot, if it is bound.
     pub fn slot(&self) -> Option<&Slot> {
         match self {

@@ -5,7 +5,7 @@ use alloy_consensus::{Transaction as _, TxEnvelope, transaction::SignerRecoverab
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use sender_model::{
-    Answer, BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, Simulation, View,
+    BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -99,9 +99,12 @@ impl Chain {
         self.news.send_modify(|news| *news += 1);
     }
 
-    fn take(&self, bytes: &Bytes) -> Answer {
-        let refused =
-            |message: &str| Answer::Error { http_status: None, code: Some(-32000), message: message.into() };
+    fn take(&self, bytes: &Bytes) -> SendResponse {
+        let refused = |message: &str| SendResponse::Error {
+            http_status: None,
+            code: Some(-32000),
+            message: message.into(),
+        };
         let tx = TxEnvelope::decode_2718_exact(bytes).unwrap();
         let from = tx.recover_signer().unwrap();
         let mut state = self.state();
@@ -119,7 +122,7 @@ impl Chain {
         state.pool.insert((from, tx.nonce()), tx);
         drop(state);
         self.mine();
-        Answer::Hash
+        SendResponse::Hash
     }
 
     fn answer<T>(&self, answer: impl FnOnce(&State) -> T) -> Result<T, TargetError> {
@@ -183,16 +186,16 @@ impl Target for Chain {
         ready(self.answer(|_| QUOTE))
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, Answer> {
+    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
         let (gone, mute) = {
             let state = self.state();
             (state.gone, state.mute)
         };
         if gone {
-            return ready(Answer::Disconnected);
+            return ready(SendResponse::Disconnected);
         }
         let answer = self.take(&bytes);
-        ready(if mute { Answer::TimedOut } else { answer })
+        ready(if mute { SendResponse::TimedOut } else { answer })
     }
 
     fn receipts(&self, hashes: Vec<B256>) -> Asked<'_, Vec<(B256, ReceiptAnswer)>> {
