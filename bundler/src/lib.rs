@@ -78,6 +78,12 @@ use service::{Config, header::Choice};
 use state::{Codes, Layer, Values};
 use types::BlockId;
 
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "bundler/bugs",
+];
+
 /// Builds blocks and packages. Holds what they all have in common, and no state.
 #[derive(Clone, Debug)]
 pub struct Bundler {

@@ -68,3 +68,9 @@ pub use params::Params;
 pub use report::{WorkDigest, WorkError, WorkReport, WorkResult};
 pub use slot::SlotClock;
 pub use spec::ChainSpec;
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "sample")]
+    "jam/sample",
+];

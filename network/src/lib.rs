@@ -100,3 +100,9 @@ pub use proof::StateTrie;
 pub use registry::initiates;
 pub use service::{Caller, Note, Service, Silent};
 pub use submit::{Retry, Submission, SubmitError, Taken, addresses, guarantors_of_state, submit};
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "offline")]
+    "network/offline",
+];

@@ -13,12 +13,14 @@
 //! * [`observe`] turns events into log lines, metrics and what the operator's page shows; `web` serves them.
 //! * [`health`] judges whether the node does its work, once for all who show it.
 //! * [`sender`] and [`rest`] are managed accounts: over this node's pool, on JSON-RPC, and as REST.
+//! * [`features`] tells a product build from a build for tests.
 //! * [`cli`] is the binary `pectin`.
 
 pub mod accounts;
 pub mod banner;
 pub mod cli;
 pub mod data;
+pub mod features;
 pub mod health;
 pub mod logging;
 pub mod observe;

@@ -92,3 +92,11 @@ pub use service_view::{ServiceTracker, ServiceView};
 pub use slow::why_slow;
 pub use snapshot::{JournalState, Snapshot, Stats};
 pub use view::ChainInput;
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "queue/bugs",
+    #[cfg(feature = "model")]
+    "queue/model",
+];

@@ -80,3 +80,9 @@ mod worker;
 
 pub use clock::Clock;
 pub use facade::{Copied, Error, Sender, Settings, StartDeliveries};
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "sender/bugs",
+];

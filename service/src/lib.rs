@@ -55,3 +55,9 @@ pub mod refine;
 pub mod signature;
 
 pub use config::Config;
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "service/bugs",
+];

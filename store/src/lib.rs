@@ -122,4 +122,10 @@ pub use reader::{Ended, Reader};
 pub use store::{Committed, Stats, Store};
 pub use tools::{Stat, TableSize, compact, verify};
 
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "faults")]
+    "store/faults",
+];
+
 type Result<T, E = StoreError> = core::result::Result<T, E>;

@@ -27,6 +27,7 @@ pub mod load;
 pub mod network;
 pub mod pool_backend;
 pub mod process;
+pub mod product;
 pub mod ratios;
 pub mod recorded;
 pub mod rpc_compat;

@@ -1,11 +1,10 @@
-//! The real binary as a child process: built if need be, its log read line by line, ended with its owner.
+//! The product as a child process: its log read line by line, ended with its owner.
 
-use crate::http::Client;
+use crate::{http::Client, product};
 use serde_json::{Value, json};
 use std::{
     ffi::OsStr,
     io::{self, BufRead, BufReader},
-    path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     thread,
@@ -16,36 +15,6 @@ use std::{
 const LINE_TIMEOUT: Duration = Duration::from_secs(120);
 /// Whoever has not ended in this time does not end.
 const END_TIMEOUT: Duration = Duration::from_secs(240);
-
-/// The binary `pectin` beside this program. Cargo builds it with the tests of the crate `node`; if it is not there, it is
-/// built now.
-pub fn binary() -> io::Result<PathBuf> {
-    let mut directory = std::env::current_exe()?;
-    directory.pop();
-    if directory.ends_with("deps") {
-        directory.pop();
-    }
-    let binary = directory.join("pectin");
-    if !binary.exists() {
-        build(&directory)?;
-    }
-    Ok(binary)
-}
-
-fn build(directory: &Path) -> io::Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--locked", "--workspace", "--bin", "pectin"]);
-    build.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-    if !cfg!(debug_assertions) {
-        build.arg("--release");
-    }
-    if let Some(target) = directory.parent() {
-        build.env("CARGO_TARGET_DIR", target);
-    }
-    let built = build.status()?;
-    if built.success() { Ok(()) } else { Err(io::Error::other("cargo cannot build it")) }
-}
 
 /// A running `pectin`.
 #[derive(Debug)]
@@ -59,7 +28,7 @@ pub struct Pectin {
 impl Pectin {
     /// Starts it. Nothing of the environment changes its settings.
     pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> io::Result<Self> {
-        let mut command = Command::new(binary()?);
+        let mut command = Command::new(product::binary()?);
         command.args(arguments);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_"))
         {

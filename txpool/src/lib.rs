@@ -113,3 +113,9 @@ pub use insert::Inserted;
 pub use order::{Best, Candidate};
 pub use pool::Pool;
 pub use recover::{Rules, recover, recover_all};
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "model")]
+    "txpool/model",
+];

@@ -130,9 +130,10 @@ fn parse(text: &str) -> Result<(Network, Options), String> {
 }
 
 /// Variables that are no settings: what tools are told, and what this repository's builds and tests are.
-const OTHER_VARIABLES: [&str; 7] = [
+const OTHER_VARIABLES: [&str; 8] = [
     "PECTIN_CONFIG",
     "PECTIN_RPC_URL",
+    "PECTIN_BINARY",
     "PECTIN_FIXTURES",
     "PECTIN_SIM_SEEDS",
     "PECTIN_ABUSE_BODIES",

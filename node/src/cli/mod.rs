@@ -26,6 +26,7 @@ mod show;
 mod stop;
 mod tx;
 mod validator;
+mod version;
 
 pub use failure::Failure;
 pub use file::check_config;
@@ -115,6 +116,9 @@ enum Command {
         after_help = "Example:\n  pectin completions bash > ~/.local/share/bash-completion/completions/pectin"
     )]
     Completions(completions::CompletionsArgs),
+    /// The version, and which features for tests were compiled in.
+    #[command(after_help = "Examples:\n  pectin version\n  pectin version --features")]
+    Version(version::VersionArgs),
 }
 
 /// Does what the command line says. The exit code says what kind of thing went wrong.
@@ -148,6 +152,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Completions(args) => completions::run(&args),
         Command::Account(args) => account::run(&args),
         Command::Send(args) => send::run(&args),
+        Command::Version(args) => version::run(&args),
     };
     match result {
         Ok(()) => std::process::ExitCode::SUCCESS,

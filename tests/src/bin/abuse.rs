@@ -1,6 +1,6 @@
 //! `abuse [--bodies N] [--seed S] [--seconds S]`: everything that a client must not do, done to the real node.
 //!
-//! The binary `pectin` is the one beside this program.
+//! The binary is the product (see [`tests::product`]).
 
 use std::{process::ExitCode, time::Duration};
 use tests::abuse::{Options, run};

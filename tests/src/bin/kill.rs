@@ -1,16 +1,18 @@
 //! `kill [--kills N] [--seed S] [--slot-ms MS] [--bin PATH] | --soak MINUTES`: kills the real node, again and again.
 //!
-//! The binary `pectin` is the one beside this program unless `--bin` names another.
+//! The binary is the product (see [`tests::product`]) unless `--bin` names another.
 
 use std::{path::PathBuf, process::ExitCode};
-use tests::kill::{Options, run, soak};
+use tests::{
+    kill::{Options, run, soak},
+    product,
+};
 
 const USAGE: &str = "usage: kill [--kills N] [--soak MINUTES] [--seed S] [--slot-ms MS] [--bin PATH]";
 
 fn arguments() -> Result<(Options, Option<u64>), String> {
-    let beside = std::env::current_exe().map_err(|why| why.to_string())?.with_file_name("pectin");
-    let mut options = Options { binary: beside, kills: 25, seed: 1, slot_ms: 300 };
-    let mut soak = None;
+    let mut options = Options { binary: PathBuf::new(), kills: 25, seed: 1, slot_ms: 300 };
+    let (mut soak, mut given_binary) = (None, None);
     let mut given = std::env::args().skip(1);
     while let Some(flag) = given.next() {
         let value = given.next().ok_or_else(|| format!("{flag} needs a value"))?;
@@ -20,16 +22,15 @@ fn arguments() -> Result<(Options, Option<u64>), String> {
             "--soak" => soak = Some(number()?),
             "--seed" => options.seed = number()?,
             "--slot-ms" => options.slot_ms = number()?,
-            "--bin" => options.binary = PathBuf::from(&value),
+            "--bin" => given_binary = Some(PathBuf::from(&value)),
             _ => return Err(format!("{flag} is not known")),
         }
     }
-    if !options.binary.is_file() {
-        return Err(format!(
-            "{} is not there; build it, or name another with --bin",
-            options.binary.display()
-        ));
-    }
+    options.binary = match given_binary {
+        Some(binary) if !binary.is_file() => return Err(format!("{}: no such file", binary.display())),
+        Some(binary) => binary,
+        None => product::binary().map_err(|why| why.to_string())?,
+    };
     if options.kills == 0 {
         return Err("--kills must not be zero".to_owned());
     }

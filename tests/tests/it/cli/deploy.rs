@@ -4,7 +4,7 @@
 use super::{Ran, repository, run, text};
 use serde_yaml_ng::Value;
 use std::{fs, path::Path, process::Command};
-use tests::process::{Pectin, binary};
+use tests::{process::Pectin, product::binary};
 
 fn compose() -> Value {
     let file = fs::read_to_string(repository().join("deploy/compose.yaml")).unwrap();

@@ -18,7 +18,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::process::{Pectin, binary};
+use tests::{process::Pectin, product::binary};
 
 /// What cannot be run by a test, and what is run instead.
 const ELSEWHERE: [(&str, &str); 13] = [

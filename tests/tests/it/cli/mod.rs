@@ -7,6 +7,7 @@ mod deploy;
 mod dev;
 mod documents;
 mod examples;
+mod product;
 mod release;
 mod starts;
 mod unit;
@@ -16,10 +17,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::{
-    http::Client,
-    process::{Pectin, binary},
-};
+use tests::{http::Client, process::Pectin, product::binary};
 
 /// A development network with quick slots, and where its RPC is.
 struct Network {

@@ -6,7 +6,7 @@ use std::{
     fs,
     process::{Command, Stdio},
 };
-use tests::process::{Pectin, binary};
+use tests::{process::Pectin, product::binary};
 
 /// System calls that the node cannot do without, and what for: what was seen when it ran, for machines that cannot look.
 const NEEDED: &[(&str, &[&str])] = &[

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::process::Command;
 use tests::{
     http::Client,
-    process::{Pectin, binary, call},
+    process::{Pectin, call},
+    product::binary,
 };
 
 /// A node, its address and its data directory.

@@ -1,0 +1,32 @@
+//! The binary that the other tests run is the one that ships.
+
+use super::{repository, run};
+use std::{collections::BTreeSet, fs};
+
+/// Features that the product has too.
+const OF_THE_PRODUCT: [&str; 3] = ["state/default", "state/revm", "state/std"];
+
+#[test]
+fn the_binary_under_test_has_no_features_for_tests() {
+    assert_eq!(run(&["version", "--features"]).good(), "");
+    assert!(run(&["version"]).good().starts_with("pectin 0.1.0 ("));
+}
+
+/// Tests are compiled with all of them, so the same code in this process names all: it would notice one in the binary.
+#[test]
+fn every_feature_for_tests_is_named() {
+    let mut declared = BTreeSet::new();
+    for folder in fs::read_dir(repository()).unwrap().map(|entry| entry.unwrap().path()) {
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let section = manifest.lines().skip_while(|line| *line != "[features]").skip(1);
+        let section = section.take_while(|line| !line.starts_with('['));
+        let names =
+            section.filter_map(|line| Some(line.split_once(" = ")?.0)).filter(|name| !name.starts_with('#'));
+        let folder = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        declared.extend(names.map(|name| format!("{folder}/{name}")));
+    }
+    assert!(OF_THE_PRODUCT.iter().all(|name| declared.remove(*name)), "{declared:?}");
+    let named = node::features::test_features().map(str::to_owned).collect::<BTreeSet<_>>();
+    assert!(!named.is_empty());
+    assert_eq!(named, declared);
+}
