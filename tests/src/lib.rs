@@ -17,6 +17,7 @@
 
 pub mod abuse;
 pub mod blocks;
+pub mod child;
 pub mod crash;
 pub mod devnet;
 pub mod fixtures;

@@ -1,6 +1,6 @@
 //! The product as a child process: its log read line by line, ended with its owner.
 
-use crate::{http::Client, product};
+use crate::{child, http::Client, product};
 use serde_json::{Value, json};
 use std::{
     ffi::OsStr,
@@ -28,7 +28,7 @@ pub struct Pectin {
 impl Pectin {
     /// Starts it. Nothing of the environment changes its settings.
     pub fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> io::Result<Self> {
-        let mut command = Command::new(product::binary()?);
+        let mut command = child::command(product::binary()?);
         command.args(arguments);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PECTIN_"))
         {
@@ -40,7 +40,7 @@ impl Pectin {
     /// Starts a command that becomes it.
     pub fn from(mut command: Command) -> io::Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
+        let mut child = child::spawn(command)?;
         let (sender, lines) = channel();
         let streams: [Option<Box<dyn io::Read + Send>>; 2] =
             [child.stdout.take().map(|s| Box::new(s) as _), child.stderr.take().map(|s| Box::new(s) as _)];

@@ -1,12 +1,13 @@
 //! The node as a process: started, read line by line, frozen, killed.
 
 use super::fake_clock::FakeClock;
+use crate::child;
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     fs::File,
     io::{BufRead, BufReader, Write},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, channel},
     time::{Duration, Instant},
 };
@@ -56,19 +57,19 @@ impl Node {
         let log = File::options().create(true).append(true).open(&recipe.log);
         let mut log = log.map_err(|why| format!("{}: {why}", recipe.log.display()))?;
         let errors = log.try_clone().map_err(|why| why.to_string())?;
-        let mut command = Command::new(&recipe.binary);
+        let mut command = child::command(&recipe.binary);
         if let Some(clock) = &recipe.clock {
             clock.give(&mut command);
         }
-        let mut process = command
+        command
             .args(&recipe.arguments)
             .arg("--data-dir")
             .arg(&recipe.data_dir)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(errors)
-            .spawn()
-            .map_err(|why| format!("{}: {why}", recipe.binary.display()))?;
+            .stderr(errors);
+        let mut process =
+            child::spawn(command).map_err(|why| format!("{}: {why}", recipe.binary.display()))?;
         let started = Instant::now();
         let output = process.stdout.take().ok_or("the node has no output")?;
         let (sender, lines) = channel();

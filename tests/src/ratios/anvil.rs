@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     blocks::Wallet,
+    child,
     http::Client,
     load::{self, Transfers},
     process::call,
@@ -117,12 +118,12 @@ struct Anvil {
 
 impl Anvil {
     fn start(wallets: &[Wallet]) -> Result<Self, String> {
-        let mut child = Command::new(anvil_program()?)
+        let mut command = child::command(anvil_program()?);
+        command
             .args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--gas-limit", "120000000"])
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|why| why.to_string())?;
+            .stdout(Stdio::piped());
+        let mut child = child::spawn(command).map_err(|why| why.to_string())?;
         let output = BufReader::new(child.stdout.take().ok_or("it has no output")?);
         let mut lines = output.lines().map_while(Result::ok);
         let address = lines.find_map(|line| Some(line.strip_prefix("Listening on ")?.to_owned()));

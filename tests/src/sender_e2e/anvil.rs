@@ -1,9 +1,9 @@
 //! A running anvil, with the development accounts that `pectin dev` has too.
 
-use crate::ratios::anvil_program;
+use crate::{child, ratios::anvil_program};
 use std::{
     io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
 };
 
 /// Its chain id.
@@ -18,13 +18,13 @@ pub(super) struct Anvil {
 impl Anvil {
     /// Blocks every second, final after two epochs of one block.
     pub(super) fn start() -> Result<Self, String> {
-        let mut child = Command::new(anvil_program()?)
+        let mut command = child::command(anvil_program()?);
+        command
             .args(["--port", "0", "--chain-id", "31337", "--block-time", "1", "--slots-in-an-epoch", "1"])
             .args(["--gas-limit", "120000000"])
             .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|why| why.to_string())?;
+            .stdout(Stdio::piped());
+        let mut child = child::spawn(command).map_err(|why| why.to_string())?;
         let output = BufReader::new(child.stdout.take().ok_or("anvil has no output")?);
         let mut lines = output.lines().map_while(Result::ok);
         let address = lines.find_map(|line| Some(line.strip_prefix("Listening on ")?.to_owned()));

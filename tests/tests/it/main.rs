@@ -4,6 +4,7 @@
 
 mod blocks;
 mod browser;
+mod children;
 mod cli;
 mod clients;
 mod crash;
