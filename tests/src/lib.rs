@@ -27,6 +27,7 @@ pub mod kill;
 pub mod load;
 pub mod network;
 pub mod pool_backend;
+pub mod ports;
 pub mod process;
 pub mod product;
 pub mod ratios;

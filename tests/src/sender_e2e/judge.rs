@@ -7,14 +7,13 @@ use super::{
     hook::Hook,
     proxy::{Faults, Proxy},
 };
-use crate::{process::Pectin, sim::rng::Rng};
+use crate::{ports, process::Pectin, sim::rng::Rng};
 use alloy_primitives::{Address, hex, keccak256};
 use node::accounts::{self, DEV_MNEMONIC};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    net::TcpListener,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -75,7 +74,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn start(data: &Path, chains: Option<String>) -> Result<Self, String> {
-        let port = free_port()?;
+        let port = ports::reserve().map_err(|why| why.to_string())?;
         let data = data.display().to_string();
         let mut arguments: Vec<String> =
             ["dev", "--slot-ms", "1000", "--data-dir", &data, "--http-port", &port.to_string()]
@@ -101,11 +100,6 @@ fn launch(arguments: &[String]) -> Result<Pectin, String> {
     let mut pectin = Pectin::start(arguments).map_err(|why| why.to_string())?;
     pectin.wait_for("ready in")?;
     Ok(pectin)
-}
-
-fn free_port() -> Result<u16, String> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(|why| why.to_string())?;
-    Ok(listener.local_addr().map_err(|why| why.to_string())?.port())
 }
 
 /// A request, as the judge remembers it.

@@ -1,9 +1,10 @@
 //! A real Redis server of one's own, on a free port of this machine, with its append-only file in a directory that goes
 //! away afterwards.
 
+use crate::{child, ports};
 use std::{
     io::{self, Read, Write},
-    net::{Ipv4Addr, TcpListener, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
@@ -35,20 +36,18 @@ impl RedisServer {
     pub fn start_with(directory: &Path, fsync: Option<&str>, more: &[&str]) -> Self {
         let deadline = Instant::now() + START_MAX;
         loop {
-            // Another process may take the port in between; then there is another one.
-            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-            let port = free.local_addr().expect("it has an address").port();
-            drop(free);
-            let mut child = Command::new("redis-server")
+            // If a program outside of the tests takes the port in between, there is another one.
+            let port = ports::reserve().expect("a free port");
+            let mut command = child::command("redis-server");
+            command
                 .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--dir"])
                 .arg(directory)
                 .args(["--appendonly", if fsync.is_some() { "yes" } else { "no" }])
                 .args(["--appendfsync", fsync.unwrap_or("always")])
                 .args(more)
                 .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .expect("redis-server can be started");
+                .stderr(Stdio::null());
+            let mut child = child::spawn(command).expect("redis-server can be started");
             while child.try_wait().expect("it is our child").is_none() {
                 if is_ready(port).unwrap_or_default() {
                     return Self { child, port };

@@ -13,12 +13,11 @@ use super::repository;
 use std::{
     collections::BTreeSet,
     fs,
-    net::TcpListener,
     os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::{process::Pectin, product::binary};
+use tests::{ports, process::Pectin, product::binary};
 
 /// What cannot be run by a test, and what is run instead.
 const ELSEWHERE: [(&str, &str); 13] = [
@@ -89,8 +88,7 @@ impl Place {
                     shift 3\nexec pectin \"$@\"\n";
         fs::write(&cargo, shim).unwrap();
         fs::set_permissions(&cargo, fs::Permissions::from_mode(0o755)).unwrap();
-        // Whoever else wants a free port meanwhile gets another one: the system goes through all of them.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = ports::reserve().unwrap();
         Self { directory, port, background: vec![] }
     }
 
@@ -101,8 +99,8 @@ impl Place {
     /// The text with this test's node instead of the usual one.
     fn at_home(&self, text: &str) -> String {
         let text = text.replace("127.0.0.1:8545", &format!("127.0.0.1:{}", self.port));
-        // Validators of tests that run at the same time do not meet.
-        text.replace("--validator-port 40000", &format!("--validator-port {}", 20_000 + self.port % 10_000))
+        // The node's port is the first of a group that this test has for itself; its validators have the next ones.
+        text.replace("--validator-port 40000", &format!("--validator-port {}", self.port + 1))
     }
 
     fn shell(&self, text: &str) -> Command {

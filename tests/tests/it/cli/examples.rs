@@ -9,7 +9,7 @@ use std::{
     process::{Command, Stdio},
     time::{SystemTime, UNIX_EPOCH},
 };
-use tests::http::Client;
+use tests::{http::Client, ports};
 
 /// Runs a program to its end; what it printed.
 fn output(command: &mut Command) -> String {
@@ -149,7 +149,7 @@ fn a_webhook_receiver_takes_what_the_node_delivers() {
         return;
     }
     let network = Network::start(&["--sender-webhook-allow", "127.0.0.0/8"]);
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = ports::reserve().unwrap();
     let body = json!({ "url": format!("http://127.0.0.1:{port}/") }).to_string();
     let headers = [("content-type", "application/json")];
     let mut client = Client::connect(&network.url).unwrap();

@@ -16,13 +16,12 @@ use network::{
 };
 use std::{
     fs::{self, File},
-    net::UdpSocket,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
-use tests::network::World;
+use tests::{network::World, ports};
 
 /// Our files for it, by name.
 const FILES: [(&str, &str); 5] = [
@@ -102,11 +101,6 @@ fn run(command: &mut Command, max: Duration) -> Result<Output, String> {
     }
 }
 
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 fn node(dir: &Path) -> tokio::process::Command {
     let mut command = tokio::process::Command::new("node");
     command.current_dir(dir).env("GP_VERSION", "0.7.2").stderr(Stdio::null());
@@ -137,7 +131,7 @@ async fn our_follower_imports_the_blocks_of_its_dev_chain() {
     let Some(dir) = installed() else { return };
     let spec = chain_spec(&dir);
     let genesis = BlockId { hash: spec.genesis_hash(), slot: 0 };
-    let port = free_port();
+    let port = ports::reserve().unwrap();
     let name = format!("judge-{}", std::process::id());
     let _socket = Leftover(std::env::temp_dir().join(format!("typeberry-jamnp-{name}-all")));
     let mut dev_chain = node(&dir);
@@ -198,7 +192,7 @@ async fn its_library_understands_the_package_that_we_submit() {
     let Some(dir) = installed() else { return };
     let spec = chain_spec(&dir);
     let genesis = BlockId { hash: spec.genesis_hash(), slot: 0 };
-    let port = free_port();
+    let port = ports::reserve().unwrap();
     let mut door = node(&dir);
     door.args(["acceptor.mjs", &port.to_string(), &genesis.hash.to_string()[2..10]]);
     let mut process = Process::start(&mut door);
