@@ -2,6 +2,10 @@
 pr:
     bash scripts/test.sh
 
+# Before each commit: format, lints, tests without processes, a few seeds.
+quick:
+    bash scripts/quick.sh
+
 # Criterion, in detail.
 bench *ARGS:
     cargo bench -p benches {{ARGS}}
@@ -11,7 +15,7 @@ vectors DIR:
     cargo run --release -p tests --bin vectors -- {{DIR}}
 
 ratios *ARGS:
-    cargo run --release -p tests --bin ratios -- {{ARGS}}
+    cargo run --profile dist -p tests --bin ratios -- {{ARGS}}
 
 sim *ARGS:
     cargo run --release -p tests --bin sim -- {{ARGS}}
@@ -25,9 +29,12 @@ sender-sim *ARGS:
 sender-store *ARGS:
     cargo run --release -p tests --bin sender-store -- {{ARGS}}
 
-# The real node, killed again and again.
+# What ships: target/dist/pectin.
+dist:
+    cargo build --profile dist --locked -p node --bin pectin
+
+# The product, killed again and again. It is built if need be.
 kill *ARGS:
-    cargo build --release -p tests -p node --bins
     cargo run --release -p tests --bin kill -- {{ARGS}}
 
 # Lets libFuzzer look for bytes that break a promise of a target; see fuzz/README.md.
