@@ -3,7 +3,8 @@
 //! `Drop` ends a child when its owner is dropped, but a process that is killed drops nothing, and its nodes would go on
 //! and take ports and processors from whatever runs next. On Linux the kernel can kill a child when its parent ends
 //! (`PR_SET_PDEATHSIG`). To ask for that between `fork` and `exec` needs `unsafe`; `setpriv` of util-linux asks for it and
-//! then becomes the program, with the same process id. Where there is no `setpriv` the program is started as it is.
+//! then becomes the program, with the same process id. (A parent that ends within that millisecond leaves the child behind.)
+//! Where there is no `setpriv` the program is started as it is.
 
 use std::{
     ffi::OsStr,

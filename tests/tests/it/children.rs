@@ -26,6 +26,11 @@ fn a_parent() {
         child::spawn(command).unwrap()
     };
     let mut child = std::thread::spawn(start).join().unwrap();
+    // Before it has become the program, it has not asked the kernel yet.
+    let name = format!("/proc/{}/comm", child.id());
+    while std::fs::read_to_string(&name).unwrap() != "sleep\n" {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     println!("child {}", child.id());
     child.wait().unwrap();
 }
