@@ -54,7 +54,9 @@ pub enum StoreError {
         error: std::io::Error,
     },
     /// It belongs to another chain or another version.
-    #[error("{path} belongs to another chain or another version")]
+    #[error(
+        "{path} belongs to another chain or another version; start with the settings it was made with, or name another --data-dir"
+    )]
     Foreign {
         /// Which one.
         path: PathBuf,

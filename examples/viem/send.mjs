@@ -11,7 +11,7 @@ const account = privateKeyToAccount('0x59c6995e998f97a5a0044966f0945389dc9e86dae
 const somebody = '0x00000000000000000000000000000000000000cc';
 
 const chain = defineChain({
-  id: 1337,
+  id: 732846,
   name: 'Pectin',
   nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
   rpcUrls: { default: { http: [url] } },

@@ -61,7 +61,7 @@ mod tests {
         let key = b256!("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
         let wallet = Wallet::new(&key).unwrap();
         assert_eq!(wallet.address(), address!("f39Fd6e51aad88F6F4ce6aB8827279cffFb92266"));
-        let signed = wallet.sign(TxEip1559 { chain_id: 1337, nonce: 3, ..TxEip1559::default() });
+        let signed = wallet.sign(TxEip1559 { chain_id: 732846, nonce: 3, ..TxEip1559::default() });
         assert_eq!(signed.signed().inner().recover_signer().unwrap(), wallet.address());
         assert!(!format!("{wallet:?}").contains("ac0974"));
         assert_eq!(Wallet::new(&B256::ZERO).unwrap_err(), NoKey);

@@ -22,8 +22,9 @@ pub struct Config {
 
 /// Gas of a block by default.
 pub const GAS_LIMIT: u64 = 120_000_000;
-/// The chain id by default.
-pub const CHAIN_ID: u64 = 1337;
+/// The chain id by default: that of development networks. Public lists of chains have no entry with it as far as is known, so
+/// wallets do not take it for another chain; 1337 and 31337 belong to other development nodes there, and tools warn about them.
+pub const CHAIN_ID: u64 = 732_846;
 /// The base fee of the genesis, and its floor, by default: one gwei.
 pub const BASE_FEE_FLOOR_WEI: u64 = 1_000_000_000;
 

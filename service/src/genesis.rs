@@ -168,7 +168,7 @@ mod tests {
     }
 
     const FILE: &str = r#"{
-        "config": { "chainId": 1337, "londonBlock": 5 },
+        "config": { "chainId": 732846, "londonBlock": 5 },
         "nonce": "0x1", "timestamp": "0x2", "extraData": "0x03", "gasLimit": "0x4", "difficulty": "0x5",
         "mixHash": "0x0600000000000000000000000000000000000000000000000000000000000000",
         "coinbase": "0x0700000000000000000000000000000000000000", "baseFeePerGas": "0x8", "number": "0x9",
@@ -208,7 +208,10 @@ mod tests {
             Genesis::from_json(&FILE.replace(from, to), &config()).map(drop).unwrap_err().to_string()
         };
         assert!(refused("{", "[").starts_with("not a genesis file"));
-        assert_eq!(refused("1337", "1"), "the genesis file is for chain 1, the configuration for chain 1337");
+        assert_eq!(
+            refused("732846", "1"),
+            "the genesis file is for chain 1, the configuration for chain 732846"
+        );
         assert!(refused("\"0x8\"", "\"0x10000000000000000\"").starts_with("the base fee"));
         assert!(refused("\"0xa\"", "\"0x100000000000000000000000000000000\"").starts_with("account 0x"));
     }

@@ -38,7 +38,7 @@ pub enum StoreError {
         known: u32,
     },
     /// The file has a format that is not read any more.
-    #[error("{} was written by an older Pectin (format {found}), which this one cannot take over", path.display())]
+    #[error("{} was written by an older Pectin (format {found}), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir", path.display())]
     Older {
         /// The file.
         path: PathBuf,
@@ -46,7 +46,7 @@ pub enum StoreError {
         found: u32,
     },
     /// The file belongs to another chain, service or builder.
-    #[error("{} holds the data of another chain: its {what} is {found}, not {expected}", path.display())]
+    #[error("{} holds the data of another chain: its {what} is {found}, not {expected}; start with that chain's settings, or name another --data-dir", path.display())]
     OtherChain {
         /// The file.
         path: PathBuf,

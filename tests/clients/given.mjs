@@ -7,7 +7,7 @@ export const http = process.env.PECTIN_HTTP;
 export const ws = process.env.PECTIN_WS;
 /** Keys of accounts that own 10,000 ether each. */
 export const keys = process.env.PECTIN_KEYS.split(",");
-export const CHAIN_ID = 1337;
+export const CHAIN_ID = 732846;
 /** What the token begins with. */
 export const NAME = "Pectin Token";
 export const SUPPLY = 1_000_000n;

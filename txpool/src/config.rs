@@ -41,7 +41,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            chain_id: 1337,
+            chain_id: 732846,
             pending_max: 1000,
             queued_max: 1000,
             sender_txs_max: 16,

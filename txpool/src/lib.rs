@@ -45,7 +45,7 @@
 //! use types::{BlockId, Time};
 //!
 //! let tx = TxEip1559 {
-//!     chain_id: 1337,
+//!     chain_id: 732846,
 //!     gas_limit: 21_000,
 //!     max_fee_per_gas: 2_000_000_000,
 //!     max_priority_fee_per_gas: 1_000_000_000,

@@ -26,7 +26,7 @@ pub(super) struct ChainArgs {
     /// Cores.
     #[arg(long, value_name = "COUNT", help_heading = "Chain")]
     pub(super) cores: Option<u16>,
-    /// The chain id that transactions are signed for. [default: the genesis file's, else 1337]
+    /// The chain id that transactions are signed for. [default: the genesis file's, else 732846]
     #[arg(long, value_name = "ID", help_heading = "Chain")]
     pub(super) chain_id: Option<u64>,
     /// Accounts that own ten thousand ether each, if there is no genesis file.

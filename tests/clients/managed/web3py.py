@@ -31,7 +31,7 @@ typed = {
         "Order": [{"name": "id", "type": "uint256"}, {"name": "by", "type": "address"}],
     },
     "primaryType": "Order",
-    "domain": {"name": "Pectin", "chainId": 1337},
+    "domain": {"name": "Pectin", "chainId": 732846},
     "message": {"id": 7, "by": account},
 }
 # web3.py's own call is for the method of that name without a version, which has meant several things.

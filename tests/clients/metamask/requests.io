@@ -3,15 +3,15 @@
 
 # The form for a new network: is there a node, and which chain? (Ids are times, as text.)
 >> {"id":"1763316000123","jsonrpc":"2.0","method":"eth_chainId","params":[]}
-<< {"jsonrpc":"2.0","id":"1763316000123","result":"0x539"}
+<< {"jsonrpc":"2.0","id":"1763316000123","result":"0xb2eae"}
 >> {"id":"1763316000187","jsonrpc":"2.0","method":"net_version","params":[]}
-<< {"jsonrpc":"2.0","id":"1763316000187","result":"1337"}
+<< {"jsonrpc":"2.0","id":"1763316000187","result":"732846"}
 >> {"id":"1763316000201","jsonrpc":"2.0","method":"web3_clientVersion","params":[]}
 << {"jsonrpc":"2.0","id":"1763316000201","result":"*"}
 
 # The network is chosen: does it have a fee market?
 >> {"id":3894718491,"jsonrpc":"2.0","method":"net_version","params":[]}
-<< {"jsonrpc":"2.0","id":3894718491,"result":"1337"}
+<< {"jsonrpc":"2.0","id":3894718491,"result":"732846"}
 >> {"id":3894718492,"jsonrpc":"2.0","method":"eth_getBlockByNumber","params":["latest",false]}
 << {"jsonrpc":"2.0","id":3894718492,"result":{"number":"0x0","baseFeePerGas":"0x3b9aca00","gasLimit":"0x7270e00","transactions":[]}}
 >> {"id":3894718493,"jsonrpc":"2.0","method":"eth_blockNumber","params":[]}
@@ -58,17 +58,17 @@
 << {"jsonrpc":"2.0","id":3894718510,"result":"0x0"}
 >> {"id":3894718511,"jsonrpc":"2.0","method":"eth_getTransactionCount","params":["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","pending"]}
 << {"jsonrpc":"2.0","id":3894718511,"result":"0x0"}
->> {"id":3894718512,"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x02f873820539808459682f0084b2d05e008252089470997970c51812dc3a010c7d01b50e0d17dc79c8880de0b6b3a764000080c0809f1868e6f127c63ea58951790c11662cfe6a536d75303f9178367abcc39acdaca06b3eab2683bc4b7b7b5d9931aea4f9e3d94039fcb66848679352578087af2196"]}
-<< {"jsonrpc":"2.0","id":3894718512,"result":"0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449"}
->> {"id":3894718513,"jsonrpc":"2.0","method":"eth_getTransactionByHash","params":["0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449"]}
-<< {"jsonrpc":"2.0","id":3894718513,"result":{"hash":"0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449","from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","nonce":"0x0","type":"0x2","chainId":"0x539","maxFeePerGas":"0xb2d05e00","maxPriorityFeePerGas":"0x59682f00","value":"0xde0b6b3a7640000"}}
+>> {"id":3894718512,"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x02f875830b2eae808459682f0084b2d05e008252089470997970c51812dc3a010c7d01b50e0d17dc79c8880de0b6b3a764000080c001a01fd2a1fbc526684cd27347fa653df513f7e02123809356e2183fa0398c30da31a0763fe71af1221157460acde7dae6606b89bc837c9ad82683227884be9647f799"]}
+<< {"jsonrpc":"2.0","id":3894718512,"result":"0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3"}
+>> {"id":3894718513,"jsonrpc":"2.0","method":"eth_getTransactionByHash","params":["0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3"]}
+<< {"jsonrpc":"2.0","id":3894718513,"result":{"hash":"0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3","from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","nonce":"0x0","type":"0x2","chainId":"0xb2eae","maxFeePerGas":"0xb2d05e00","maxPriorityFeePerGas":"0x59682f00","value":"0xde0b6b3a7640000"}}
 
 # It is waited for.
->> {"id":3894718514,"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449"]}
-<< {"jsonrpc":"2.0","id":3894718514,"result":{"transactionHash":"0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449","status":"0x1","from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","gasUsed":"0x5208","effectiveGasPrice":"0x9502f900","type":"0x2","logs":[],"contractAddress":null,"blockNumber":"0x1","transactionIndex":"0x0"}}
+>> {"id":3894718514,"jsonrpc":"2.0","method":"eth_getTransactionReceipt","params":["0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3"]}
+<< {"jsonrpc":"2.0","id":3894718514,"result":{"transactionHash":"0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3","status":"0x1","from":"0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","to":"0x70997970c51812dc3a010c7d01b50e0d17dc79c8","gasUsed":"0x5208","effectiveGasPrice":"0x9502f900","type":"0x2","logs":[],"contractAddress":null,"blockNumber":"0x1","transactionIndex":"0x0"}}
 >> {"id":3894718515,"jsonrpc":"2.0","method":"eth_getBlockByNumber","params":["0x1",false]}
-<< {"jsonrpc":"2.0","id":3894718515,"result":{"number":"0x1","transactions":["0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449"]}}
->> {"id":3894718516,"jsonrpc":"2.0","method":"eth_getTransactionByHash","params":["0x22ad5745f6dc64a9e0dcc4954db26d35994caa107f74d7e0e82820f234ea2449"]}
+<< {"jsonrpc":"2.0","id":3894718515,"result":{"number":"0x1","transactions":["0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3"]}}
+>> {"id":3894718516,"jsonrpc":"2.0","method":"eth_getTransactionByHash","params":["0xe01e071f61a8dcc4a3a2cc2e4aa168fa9d62814cf45b479afb19c2815af372f3"]}
 << {"jsonrpc":"2.0","id":3894718516,"result":{"blockNumber":"0x1","gasPrice":"0x9502f900"}}
 >> {"id":3894718517,"jsonrpc":"2.0","method":"eth_getBalance","params":["0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266","0x1"]}
 << {"jsonrpc":"2.0","id":3894718517,"result":"0x21e0bffe3476f023800"}
@@ -78,5 +78,5 @@
 << {"jsonrpc":"2.0","id":3894718519,"result":"0x1"}
 
 # The same again, by a button that was pressed twice.
->> {"id":3894718520,"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x02f873820539808459682f0084b2d05e008252089470997970c51812dc3a010c7d01b50e0d17dc79c8880de0b6b3a764000080c0809f1868e6f127c63ea58951790c11662cfe6a536d75303f9178367abcc39acdaca06b3eab2683bc4b7b7b5d9931aea4f9e3d94039fcb66848679352578087af2196"]}
+>> {"id":3894718520,"jsonrpc":"2.0","method":"eth_sendRawTransaction","params":["0x02f875830b2eae808459682f0084b2d05e008252089470997970c51812dc3a010c7d01b50e0d17dc79c8880de0b6b3a764000080c001a01fd2a1fbc526684cd27347fa653df513f7e02123809356e2183fa0398c30da31a0763fe71af1221157460acde7dae6606b89bc837c9ad82683227884be9647f799"]}
 << {"jsonrpc":"2.0","id":3894718520,"error":{"code":-32000,"message":"already known"}}

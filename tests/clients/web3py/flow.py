@@ -11,7 +11,7 @@ from web3.exceptions import ContractCustomError, ContractLogicError, ContractPan
 from web3.logs import STRICT
 from web3.types import RPCEndpoint
 
-CHAIN_ID = 1337
+CHAIN_ID = 732846
 NAME = "Pectin Token"
 SUPPLY = 1_000_000
 NOBODY = "0x" + "00" * 20

@@ -66,7 +66,7 @@ fn genesis() -> Value {
     ] {
         alloc.insert(address.to_string(), json!({ "balance": "0x0", "code": code }));
     }
-    json!({ "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc })
+    json!({ "config": { "chainId": 732846 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc })
 }
 
 /// Starts a node with a chain of its own, and gives its address.

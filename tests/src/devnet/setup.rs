@@ -41,7 +41,7 @@ impl Setup {
             |index| format!("\"{}\": {{ \"balance\": \"0xd3c21bcecceda1000000\" }}", wallet(index).address());
         let alloc = (0..4).map(rich).collect::<Vec<_>>().join(",");
         let json = format!(
-            "{{ \"config\": {{ \"chainId\": 1337 }}, \"gasLimit\": \"0x35a4e900\", \"difficulty\": \"0x0\", \
+            "{{ \"config\": {{ \"chainId\": 732846 }}, \"gasLimit\": \"0x35a4e900\", \"difficulty\": \"0x0\", \
              \"alloc\": {{ {alloc} }} }}"
         );
         let genesis = Genesis::from_json(&json, &service).expect("a plain genesis");

@@ -106,7 +106,7 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
     let typed = json!({"types": {"EIP712Domain": [field("name", "string"), field("chainId", "uint256")],
         "Leaf": [field("grid", "uint8[2][]"), field("who", "address")],
         "Order": [field("leaves", "Leaf[]"), field("note", "bytes"), field("id", "int64")]},
-        "primaryType": "Order", "domain": {"name": "shop", "chainId": 1337},
+        "primaryType": "Order", "domain": {"name": "shop", "chainId": 732846},
         "message": {"leaves": [{"grid": [[1, 2]], "who": account}], "note": "0x00ff", "id": "-5"}});
     let calls = [
         ("eth_blockNumber", json!([])),

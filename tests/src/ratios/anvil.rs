@@ -120,7 +120,7 @@ impl Anvil {
     fn start(wallets: &[Wallet]) -> Result<Self, String> {
         let mut command = child::command(anvil_program()?);
         command
-            .args(["--port", "0", "--chain-id", "1337", "--block-time", "1", "--gas-limit", "120000000"])
+            .args(["--port", "0", "--chain-id", "732846", "--block-time", "1", "--gas-limit", "120000000"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
         let mut child = child::spawn(command).map_err(|why| why.to_string())?;

@@ -7,7 +7,7 @@ use jam::{Ed25519Secret, keys::trivial_seed};
 use serde_json::json;
 use service::genesis::Genesis;
 
-pub(super) const CHAIN_ID: u64 = 1337;
+pub(super) const CHAIN_ID: u64 = 732846;
 /// Ten thousand ether.
 pub(super) const BALANCE: &str = "0x21e19e0c9bab2400000";
 /// The header with the operator's token, for what only the operator may ask.

@@ -16,7 +16,7 @@ use types::{Time, Transaction};
 /// How many transactions a sender has here; every fourth insert meets a new sender.
 const TXS_PER_SENDER: usize = 4;
 const HEAD: Head = Head { base_fee_wei: 1_000_000_000, gas_limit: 120_000_000 };
-const CHAIN_ID: u64 = 1337;
+const CHAIN_ID: u64 = 732846;
 
 pub(super) const RATIOS: &[Ratio] = &[
     Ratio { name: "pool-insert-1k", target: 7.0, measure: || insert(1_000, 1_000, 101) },

@@ -165,7 +165,7 @@ pub async fn run(options: Options) -> Result<Report, String> {
 
 fn chain_id(target: Target) -> u64 {
     match target {
-        Target::Pectin => 1337,
+        Target::Pectin => 732846,
         Target::Anvil => anvil::CHAIN_ID,
     }
 }

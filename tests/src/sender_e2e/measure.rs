@@ -105,7 +105,7 @@ async fn mined_per_second(accounts: usize) -> Result<f64, String> {
     let node = Node::start(files.path(), None)?;
     let front = Front::new(node.url.clone());
     let begun = Instant::now();
-    submit(&front, 1337, 0..MINED, accounts).await?;
+    submit(&front, 732846, 0..MINED, accounts).await?;
     let mined = |request: &Value| request["status"] == "mined" || request["status"] == "confirmed";
     let seen = watch_all(front, MINED, mined, Arc::new(Mutex::new(()))).await?;
     if seen.len() != MINED || !seen.values().all(mined) {

@@ -80,7 +80,7 @@ fn what_cannot_be_sent_is_refused_in_words_that_wallets_know() {
     assert!(high.contains("nonce too high"), "{high}");
     assert!(refused(json!({ "from": ALICE })).contains("without any data"));
     let elsewhere = refused(json!({ "from": ALICE, "to": BOB, "chainId": "0x1" }));
-    assert!(elsewhere.contains("another chain: it names 1, this one is 1337"), "{elsewhere}");
+    assert!(elsewhere.contains("another chain: it names 1, this one is 732846"), "{elsewhere}");
     let both = json!({ "from": ALICE, "to": BOB, "gasPrice": "0x1", "maxFeePerGas": "0x1" });
     assert!(refused(both).contains("both gasPrice"));
     // Code that reverts at once: no nonce is spent, and the data comes back.

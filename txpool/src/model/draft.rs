@@ -42,7 +42,7 @@ impl Draft {
         let input = Bytes::from(vec![1; self.data]);
         let envelope = if self.authorities.is_empty() {
             let tx = TxEip1559 {
-                chain_id: 1337,
+                chain_id: 732846,
                 nonce: self.nonce,
                 gas_limit: 100_000,
                 max_fee_per_gas: self.fee,
@@ -56,7 +56,7 @@ impl Draft {
         } else {
             let authorization = Authorization { chain_id: U256::ZERO, address: self.sender, nonce: 0 };
             let tx = TxEip7702 {
-                chain_id: 1337,
+                chain_id: 732846,
                 nonce: self.nonce,
                 gas_limit: 100_000,
                 max_fee_per_gas: self.fee,

@@ -41,7 +41,7 @@ fn raw(tx: impl Into<TxEnvelope>) -> Bytes {
 
 fn legacy() -> TxLegacy {
     TxLegacy {
-        chain_id: Some(1337),
+        chain_id: Some(732846),
         gas_price: 2 * GWEI,
         gas_limit: 21_000,
         to: TxKind::Call(Address::repeat_byte(7)),
@@ -51,7 +51,7 @@ fn legacy() -> TxLegacy {
 
 fn dynamic() -> TxEip1559 {
     TxEip1559 {
-        chain_id: 1337,
+        chain_id: 732846,
         gas_limit: 21_000,
         max_fee_per_gas: 2 * GWEI,
         max_priority_fee_per_gas: GWEI,
@@ -62,10 +62,10 @@ fn dynamic() -> TxEip1559 {
 
 fn set_code() -> TxEip7702 {
     let authorization =
-        Authorization { chain_id: U256::from(1337), address: Address::repeat_byte(8), nonce: 0 };
+        Authorization { chain_id: U256::from(732846), address: Address::repeat_byte(8), nonce: 0 };
     let signature = secp256k1::sign_message(B256::repeat_byte(0x43), authorization.signature_hash()).unwrap();
     TxEip7702 {
-        chain_id: 1337,
+        chain_id: 732846,
         gas_limit: 100_000,
         max_fee_per_gas: 2 * GWEI,
         max_priority_fee_per_gas: GWEI,
@@ -109,7 +109,7 @@ fn all_four_types_come_in() {
         storage_keys: vec![B256::ZERO, B256::repeat_byte(1)],
     }]);
     let access = TxEip2930 {
-        chain_id: 1337,
+        chain_id: 732846,
         gas_price: 2 * GWEI,
         gas_limit: 21_000 + 2_400 + 2 * 1_900,
         to: TxKind::Call(Address::repeat_byte(7)),
@@ -208,7 +208,7 @@ fn signatures() {
     says(&refused(bytes.clone()), words, Advice::Never);
     assert!(recover(bytes, &Rules { allow_unprotected: true, ..rules() }).is_ok());
 
-    let words = "invalid sender: invalid chain id for signer: have 1 want 1337";
+    let words = "invalid sender: invalid chain id for signer: have 1 want 732846";
     says(&refused(raw(sign(TxEip1559 { chain_id: 1, ..dynamic() }))), words, Advice::Never);
     says(&refused(raw(sign(TxLegacy { chain_id: Some(1), ..legacy() }))), words, Advice::Never);
 
@@ -454,7 +454,7 @@ fn the_first_wrong_thing_is_named() {
     assert_eq!(refused(raw(sign(modest.clone()))), Error::TipAboveFeeCap);
     let sober = TxEip1559 { max_priority_fee_per_gas: 1, ..modest };
     assert!(matches!(refused(raw(sign(sober.clone()))), Error::ChainId { .. }));
-    let ours = TxEip1559 { chain_id: 1337, ..sober };
+    let ours = TxEip1559 { chain_id: 732846, ..sober };
     assert_eq!(refused(raw(sign(ours.clone()))), Error::NonceMax);
     let early = TxEip1559 { nonce: 70_000, ..ours };
     assert!(matches!(refused(raw(sign(early.clone()))), Error::IntrinsicGas { .. }));
@@ -466,7 +466,7 @@ fn the_first_wrong_thing_is_named() {
 
 #[test]
 fn blob_transactions_stay_out_even_if_they_are_already_decoded() {
-    let blob = alloy_consensus::TxEip4844 { chain_id: 1337, gas_limit: 21_000, ..Default::default() };
+    let blob = alloy_consensus::TxEip4844 { chain_id: 732846, gas_limit: 21_000, ..Default::default() };
     let signed = TxEnvelope::from(blob.into_signed(Signature::test_signature()));
     let tx = Transaction::new(Recovered::new_unchecked(signed, sender(0)));
     let error = Pool::new(config(), HEAD).insert(tx, rich(0), NOW).unwrap_err();

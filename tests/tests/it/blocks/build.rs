@@ -101,7 +101,7 @@ fn every_type_of_transaction_is_built_and_refined() {
     assert_eq!(slot(&sealed, SEE, 2), U256::from(header.base_fee_per_gas.unwrap()));
     assert_eq!(slot(&sealed, SEE, 3), U256::from_be_bytes(BENEFICIARY.into_word().0));
     assert_eq!(slot(&sealed, SEE, 4), U256::from_be_bytes(keccak256(header.parent_hash).0));
-    assert_eq!(slot(&sealed, SEE, 5), U256::from(1337));
+    assert_eq!(slot(&sealed, SEE, 5), U256::from(732846));
     assert_eq!(
         slot(&sealed, SEE, 6),
         U256::from_be_bytes(header.parent_hash.0),

@@ -133,7 +133,7 @@ fn what_can_never_fit_is_dropped_with_a_reason_and_does_not_stop_the_block() {
 #[test]
 fn blob_transactions_do_not_exist_here() {
     use alloy_consensus::{SignableTransaction, TxEip4844, TxEnvelope, transaction::Recovered};
-    let tx = TxEip4844 { chain_id: 1337, gas_limit: 21_000, ..TxEip4844::default() };
+    let tx = TxEip4844 { chain_id: 732846, gas_limit: 21_000, ..TxEip4844::default() };
     let signed = tx.into_signed(alloy_primitives::Signature::test_signature());
     let tx = Transaction::new(Recovered::new_unchecked(TxEnvelope::from(signed), Wallet::new(0).address()));
     let mut chain = chain(|limits| limits);

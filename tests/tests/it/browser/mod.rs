@@ -110,7 +110,7 @@ impl Node {
             (Wallet::new(n).address().to_string(), balance)
         });
         let genesis = serde_json::json!({
-            "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0",
+            "config": { "chainId": 732846 }, "gasLimit": "0x7270e00", "difficulty": "0x0",
             "alloc": alloc.collect::<serde_json::Map<_, _>>(),
         });
         fs::write(path("genesis.json"), genesis.to_string()).unwrap();

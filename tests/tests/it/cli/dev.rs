@@ -49,7 +49,7 @@ fn accounts_are_written_for_programs() {
     let network = Network::start(&["--config-out", text(&file), "--accounts", "3"]);
     let config = serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap();
     assert_eq!(config["rpcUrl"], network.url.as_str());
-    assert_eq!(config["chainId"], 1337);
+    assert_eq!(config["chainId"], 732846);
     let accounts = config["accounts"].as_array().unwrap();
     assert_eq!(accounts.len(), 3);
     assert_eq!(accounts[0]["address"], "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");

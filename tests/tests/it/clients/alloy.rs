@@ -73,7 +73,7 @@ impl Session {
         node.client().set_poll_interval(Duration::from_millis(100));
         let node = node.erased();
         let live = ProviderBuilder::new().connect_ws(WsConnect::new(network.ws())).await.unwrap().erased();
-        assert_eq!(node.get_chain_id().await.unwrap(), 1337);
+        assert_eq!(node.get_chain_id().await.unwrap(), 732846);
         let arguments = (NAME.to_owned(), U256::from(SUPPLY)).abi_encode_params();
         let sent = node.send_transaction(creation(token, arguments)).await.unwrap();
         let receipt = sent.with_required_confirmations(2).get_receipt().await.unwrap();
@@ -229,7 +229,7 @@ impl Session {
             TransactionRequest::default().with_to(*self.token.address()).with_input(call(carol.address(), 7));
         mined(give, &self.node).await;
         let authorize = |address, nonce| {
-            let authorization = Authorization { chain_id: U256::from(1337), address, nonce };
+            let authorization = Authorization { chain_id: U256::from(732846), address, nonce };
             let signature = carol.sign_hash_sync(&authorization.signature_hash()).unwrap();
             authorization.into_signed(signature)
         };

@@ -95,7 +95,7 @@ fn a_wallet_needs_nothing_to_be_allowed() {
     let url = line.split_whitespace().nth(1).unwrap();
     let chain_id = json!({ "id": "1763316000123", "jsonrpc": "2.0", "method": "eth_chainId", "params": [] });
     let answer = post(&mut Client::connect(url).unwrap(), &chain_id.to_string());
-    let expected = json!({ "id": "1763316000123", "jsonrpc": "2.0", "result": "0x539" });
+    let expected = json!({ "id": "1763316000123", "jsonrpc": "2.0", "result": "0xb2eae" });
     assert_eq!((answer.status, serde_json::from_slice::<Value>(&answer.body).unwrap()), (200, expected));
     let mut upgrade = headers();
     upgrade.retain(|(name, _)| *name != "Connection");

@@ -33,7 +33,7 @@ fn genesis(base_fee_wei: u64) -> tempfile::NamedTempFile {
         (0..8).map(|n| (Wallet::new(n).address().to_string(), json!({ "balance": "0x21e19e0c9bab2400000" })));
     let alloc = alloc.collect::<serde_json::Map<_, _>>();
     let file = json!({
-        "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0",
+        "config": { "chainId": 732846 }, "gasLimit": "0x7270e00", "difficulty": "0x0",
         "baseFeePerGas": format!("{base_fee_wei:#x}"), "alloc": alloc,
     });
     let written = tempfile::NamedTempFile::new().unwrap();

@@ -16,7 +16,7 @@ use tests::{
 fn dev(arguments: &[&str]) -> (Pectin, String) {
     let alloc = json!({ Wallet::new(1).address().to_string(): { "balance": "0x21e19e0c9bab2400000" } });
     let genesis = json!({
-        "config": { "chainId": 1337 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc,
+        "config": { "chainId": 732846 }, "gasLimit": "0x7270e00", "difficulty": "0x0", "alloc": alloc,
     });
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), genesis.to_string()).unwrap();

@@ -81,7 +81,7 @@ fn signed(nonce: u64) -> String {
     let key = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
     let key = key.parse::<PrivateKeySigner>().unwrap();
     let tx = TxEip1559 {
-        chain_id: 1337,
+        chain_id: 732846,
         nonce,
         gas_limit: 21_000,
         max_fee_per_gas: 20_000_000_000,
@@ -132,7 +132,7 @@ async fn a_group_is_made_funded_and_sends() {
     let (_pectin, mut caller) = dev(&[]);
     let ether = "0xde0b6b3a7640000";
     let funding = json!({ "owner": ALICE, "threshold": ether, "amount": ether });
-    let new = json!({ "name": "workers", "chainId": 1337, "sizeMin": 2, "sizeMax": 3, "funding": funding });
+    let new = json!({ "name": "workers", "chainId": 732846, "sizeMin": 2, "sizeMax": 3, "funding": funding });
     let made = caller.post("/v1/groups", new.clone()).await;
     assert_eq!((made.status, made.body["members"].as_array().unwrap().len()), (201, 2));
     assert_eq!(caller.post("/v1/groups", new).await.status, 201);

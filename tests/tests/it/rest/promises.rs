@@ -60,7 +60,7 @@ async fn an_error_of_eth_send_transaction_is_followed_by_no_payment() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_of_another_chain_is_refused() {
     let (_pectin, mut caller) = dev(&[]);
-    let group = json!({ "name": "workers", "chainId": 1337, "members": [ALICE] });
+    let group = json!({ "name": "workers", "chainId": 732846, "members": [ALICE] });
     assert_eq!(caller.post("/v1/groups", group).await.status, 201);
     let transfer =
         |chain_id: Value| json!({ "group": "workers", "chainId": chain_id, "to": BOB, "value": "0x1" });
@@ -68,16 +68,16 @@ async fn a_group_of_another_chain_is_refused() {
     let refused = caller.ask(Method::POST, "/v1/transactions", Some("a"), elsewhere).await;
     let problem = &refused.body;
     assert_eq!((refused.status, &problem["error"]), (400, &json!("CHAIN_MISMATCH")), "{problem}");
-    assert_eq!((&problem["groupChainId"], &problem["chainId"]), (&json!(1337), &json!(31337)));
+    assert_eq!((&problem["groupChainId"], &problem["chainId"]), (&json!(732846), &json!(31337)));
     let detail = problem["detail"].as_str().unwrap();
-    assert!(detail.contains("1337") && detail.contains("31337"), "{detail}");
+    assert!(detail.contains("732846") && detail.contains("31337"), "{detail}");
     assert_eq!(caller.get("/v1/transactions/a").await.status, 404);
     // An account is on the chain that is named, or there is no such chain here.
     let from = json!({ "from": ALICE, "chainId": 31337, "to": BOB, "value": "0x1" });
     let refused = caller.ask(Method::POST, "/v1/transactions", Some("b"), from).await;
     assert_eq!(refused.status, 404);
     assert!(refused.body["detail"].as_str().unwrap().contains("31337"), "{}", refused.body);
-    let right = transfer(json!(1337));
+    let right = transfer(json!(732846));
     assert_eq!(caller.ask(Method::POST, "/v1/transactions", Some("c"), right).await.status, 202);
     caller.until("c", &["confirmed"]).await;
 }
@@ -132,7 +132,7 @@ async fn accounts_and_groups_that_were_made_over_the_api_sign_after_a_restart() 
     let data = directory.path().join("data");
     let (pectin, mut caller) = dev(&["--data-dir", data.to_str().unwrap()]);
     let alone = caller.post("/v1/accounts", Value::Null).await.body["address"].as_str().unwrap().to_owned();
-    let group = json!({ "name": "workers", "chainId": 1337, "sizeMin": 2, "sizeMax": 2 });
+    let group = json!({ "name": "workers", "chainId": 732846, "sizeMin": 2, "sizeMax": 2 });
     let made = caller.post("/v1/groups", group).await.body;
     let members =
         made["members"].as_array().unwrap().iter().map(|member| member.as_str().unwrap().to_owned());

@@ -279,12 +279,15 @@ fn access_lists_and_filled_transactions() {
     assert_eq!(failed["error"], "execution reverted");
     let filled = world.ok("eth_fillTransaction", json!([{ "from": alice().address(), "to": COUNTER }]));
     let tx = &filled["tx"];
-    assert_eq!((&tx["type"], &tx["nonce"], &tx["chainId"]), (&json!("0x2"), &json!("0x0"), &json!("0x539")));
+    assert_eq!(
+        (&tx["type"], &tx["nonce"], &tx["chainId"]),
+        (&json!("0x2"), &json!("0x0"), &json!("0xb2eae"))
+    );
     let legacy =
         json!([{ "from": alice().address(), "to": COUNTER, "gasPrice": "0x77359400", "gas": "0x5208" }]);
     let legacy = world.ok("eth_fillTransaction", legacy)["tx"].clone();
     assert_eq!((&legacy["gas"], &legacy["type"]), (&json!("0x5208"), &json!("0x0")));
-    assert_eq!((legacy.get("maxFeePerGas"), &legacy["chainId"]), (None, &json!("0x539")));
+    assert_eq!((legacy.get("maxFeePerGas"), &legacy["chainId"]), (None, &json!("0xb2eae")));
     assert!(tx["maxFeePerGas"].is_string() && tx.get("v").is_none());
     world.ok("eth_sendRawTransaction", json!([transfer(0).encoded()]));
     let next = world.ok("eth_fillTransaction", json!([{ "from": alice().address(), "to": COUNTER }]));

@@ -51,7 +51,7 @@ fn ids_come_back_as_they_were() {
         let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId"}}"#);
         let answer = world.client().post(text.as_bytes()).unwrap();
         let text = String::from_utf8(answer.body).unwrap();
-        assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"0x539"}}"#));
+        assert_eq!(text, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"0xb2eae"}}"#));
     }
     let notification = world.post(&json!({ "jsonrpc": "2.0", "method": "eth_chainId" }));
     assert_eq!((notification.status, notification.body.len()), (200, 0));
@@ -101,7 +101,7 @@ fn a_thousand_calls_are_a_batch() {
     let answers = answers.as_array().unwrap();
     assert_eq!(answers.len(), 1_000);
     assert!(
-        answers.iter().zip(0_u64..).all(|(answer, id)| answer["id"] == id && answer["result"] == "0x539")
+        answers.iter().zip(0_u64..).all(|(answer, id)| answer["id"] == id && answer["result"] == "0xb2eae")
     );
     let more = body(&world.post(&(0..1_001).map(call).collect::<Value>()));
     assert_eq!(more[0]["error"]["message"], "batch too large");

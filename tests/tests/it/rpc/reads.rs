@@ -255,8 +255,8 @@ fn the_rest_answers_too() {
     assert_eq!(nothing, json!({ "oldestBlock": "0x0", "gasUsedRatio": null }));
     assert_eq!(world.error("eth_feeHistory", json!(["0x1", "latest", [2, 1]]))["code"], -32000);
     assert_eq!(world.error("eth_feeHistory", json!(["0x1", "0x9", []]))["code"], -32000);
-    assert_eq!(world.ok("eth_chainId", json!([])), "0x539");
-    assert_eq!(world.ok("net_version", json!([])), "1337");
+    assert_eq!(world.ok("eth_chainId", json!([])), "0xb2eae");
+    assert_eq!(world.ok("net_version", json!([])), "732846");
     assert_eq!(world.ok("eth_syncing", json!([])), false);
     assert_eq!(world.ok("eth_accounts", json!([])), json!([]));
     let hash = world.ok("web3_sha3", json!([Bytes::new()]));

@@ -94,7 +94,7 @@ impl<'a> Socket<'a> {
 fn the_same_calls_as_over_http() {
     let world = world();
     let mut socket = Socket::new(&world);
-    assert_eq!(socket.call("eth_chainId", json!([]))["result"], "0x539");
+    assert_eq!(socket.call("eth_chainId", json!([]))["result"], "0xb2eae");
     assert_eq!(socket.call("nope", json!([]))["error"]["code"], -32601);
     socket.send("{");
     assert_eq!(socket.next().unwrap()["error"]["code"], -32700);

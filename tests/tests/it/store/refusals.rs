@@ -121,14 +121,14 @@ fn other_formats_are_refused() {
     with_schema(&path, 1);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by an older Pectin (format 1), which this one cannot take over"
+        "FILE was written by an older Pectin (format 1), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir"
     );
     // Before there was a log, a file began with the tables.
     with_schema(&path, 2);
     fs::write(&path, &fs::read(&path).unwrap()[LOG_BYTES..]).unwrap();
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by an older Pectin (format 2), which this one cannot take over"
+        "FILE was written by an older Pectin (format 2), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir"
     );
     // An empty database of somebody else does not become ours.
     fs::remove_file(&path).unwrap();
