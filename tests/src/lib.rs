@@ -26,6 +26,7 @@ pub mod http;
 pub mod kill;
 pub mod load;
 pub mod network;
+pub mod packed;
 pub mod pool_backend;
 pub mod ports;
 pub mod process;

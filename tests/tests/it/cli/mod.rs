@@ -7,6 +7,7 @@ mod deploy;
 mod dev;
 mod documents;
 mod examples;
+mod floor;
 mod product;
 mod release;
 mod starts;
