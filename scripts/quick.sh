@@ -20,6 +20,7 @@ seeds() {
   done
 }
 
+phase "words" bash scripts/words.sh
 phase "format" cargo fmt --check
 phase "lints" cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 phase "tests" tests

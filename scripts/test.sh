@@ -154,6 +154,7 @@ running() {
 export -f has_nextest build_tests build_product build_judges tests judge finds_bugs computing running
 
 phase "set-up" set_up
+phase "words" bash scripts/words.sh
 phase "lints" lints
 lane "build of the tests" build_tests
 lane "build of the product" build_product
