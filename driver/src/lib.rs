@@ -59,6 +59,12 @@ use txpool::Pool;
 use types::{Duration, Event, Time, Transaction};
 use watch::Watch;
 
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "driver/bugs",
+];
+
 /// Time that lies back by more than this was corrected; less is the order in which threads are heard.
 const CORRECTION_MIN: Duration = Duration::from_millis(500);
 

@@ -8,10 +8,12 @@
 pub fn test_features() -> impl Iterator<Item = &'static str> {
     let crates = [
         bundler::TEST_FEATURES,
+        driver::TEST_FEATURES,
         jam::TEST_FEATURES,
         network::TEST_FEATURES,
         queue::TEST_FEATURES,
         sender::TEST_FEATURES,
+        sender_model::TEST_FEATURES,
         service::TEST_FEATURES,
         store::TEST_FEATURES,
         txpool::TEST_FEATURES,

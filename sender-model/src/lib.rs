@@ -109,3 +109,9 @@ pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceStat
 pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
 pub use used_name::{KnownRequest, UsedName};
 pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};
+
+/// The features for tests that this crate was compiled with; none in a product build.
+pub const TEST_FEATURES: &[&str] = &[
+    #[cfg(feature = "bugs")]
+    "sender-model/bugs",
+];
