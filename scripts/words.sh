@@ -31,6 +31,9 @@ if [ -z "$base" ]; then
   fi
 fi
 
+# Lines that only BASE's branch has since the branches diverged do not count.
+base=$(git merge-base "$base" HEAD)
+
 # FILE:LINE:TEXT of every added line in files that people read.
 added() {
   git diff --no-color --no-ext-diff -U0 "$base" -- \
