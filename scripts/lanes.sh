@@ -24,6 +24,14 @@ trap 'end_lanes; rm -rf "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# Lets other lanes have the processors first. A lane is a session of its own, and Linux shares processors between sessions
+# before it looks at the niceness of processes, so the session's niceness is set too.
+give_way() {
+  renice -n 19 -p $$ >/dev/null
+  { echo 19 >/proc/self/autogroup; } 2>/dev/null || true
+}
+export -f give_way
+
 say() { printf '\n== %s\n' "$*"; }
 
 # took NAME SECONDS

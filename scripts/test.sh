@@ -91,7 +91,10 @@ build_tests() {
 build_product() { cargo build --profile dist --locked --quiet -p node --bin pectin --target-dir "$target/product"; }
 
 # Beside tests that keep to a clock, which come first.
-build_judges() { nice -n 19 cargo build --release --locked --quiet -p tests --bins; }
+build_judges() {
+  give_way
+  cargo build --release --locked --quiet -p tests --bins
+}
 
 tests() {
   if has_nextest; then
@@ -127,7 +130,7 @@ finds_bugs() {
 
 # Judges that compute: they take all processors, and give way to those that keep to a clock.
 computing() {
-  renice -n 10 -p $$ >/dev/null
+  give_way
   if [ -n "${PECTIN_FIXTURES:-}" ]; then judge vectors "$PECTIN_FIXTURES/vectors"; fi
   judge sim --seeds "${PECTIN_SIM_SEEDS:-5000}"
   judge sim --crashes

@@ -42,7 +42,7 @@
 //! use types::Time;
 //!
 //! let (config, now) = (Arc::new(Config::default()), Time::from_millis(1));
-//! let id = AccountId { chain_id: 1337, address: Address::ZERO };
+//! let id = AccountId { chain_id: 1, address: Address::ZERO };
 //! let new = NewRequest {
 //!     id: "order-7".parse()?,
 //!     account: id,
