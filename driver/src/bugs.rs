@@ -9,6 +9,8 @@ pub enum Mistake {
     FrozenClock,
     /// Transactions expire by a clock that is in doubt.
     ExpiresInDoubt,
+    /// What a wrong clock dated keeps its date when the clock is corrected.
+    WrongDates,
     /// The queue does not learn which cores have no connected guarantor.
     UnreachableCores,
 }

@@ -253,14 +253,16 @@ impl<B: Blocks> Driver<B> {
     /// Drops what has waited too long. What seems to have waited too long when a doubtful time is confirmed was dated by a
     /// wrong clock, or before a restart: its time to live begins anew.
     fn expire(&mut self) {
+        let (is_confirmed, renews) = (self.is_time_confirmed, core::mem::take(&mut self.was_in_doubt));
         #[cfg(feature = "bugs")]
-        let in_doubt = self.has(Mistake::ExpiresInDoubt);
-        #[cfg(not(feature = "bugs"))]
-        let in_doubt = false;
-        if !self.is_time_confirmed && !in_doubt {
+        let is_confirmed = is_confirmed || self.has(Mistake::ExpiresInDoubt);
+        #[cfg(feature = "bugs")]
+        let renews = renews && !self.has(Mistake::ExpiresInDoubt) && !self.has(Mistake::WrongDates);
+        if !is_confirmed {
+            self.was_in_doubt = true;
             return;
         }
-        if core::mem::take(&mut self.was_in_doubt) && !in_doubt {
+        if renews {
             for renewed in self.pool.renew_expired(self.now) {
                 self.output.batch.returned(renewed);
             }

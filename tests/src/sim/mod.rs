@@ -70,6 +70,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("unreachable-cores", Bug::Driver(driver::Mistake::UnreachableCores)),
     ("hot-loop", Bug::Driver(driver::Mistake::HotLoop)),
     ("frozen-clock", Bug::Driver(driver::Mistake::FrozenClock)),
+    ("wrong-dates", Bug::Driver(driver::Mistake::WrongDates)),
     ("expires-in-doubt", Bug::Driver(driver::Mistake::ExpiresInDoubt)),
 ];
 
