@@ -1,10 +1,15 @@
 //! What a peer's certificate says: its key, and that its name is the key's.
 //!
 //! JAMNP-S wants an Ed25519 key and exactly one alternative name, N(k). Who signed the certificate and when it is
-//! valid does not matter: the handshake itself proves that the peer has the key. So only these two fields are read, by
-//! a small reader of DER that takes nothing for granted.
+//! valid does not matter: the handshake itself proves that the peer has the key. So only these two fields are looked at.
 
 use jam::Ed25519Key;
+use x509_cert::{
+    Certificate,
+    der::{Decode, oid::ObjectIdentifier},
+    ext::pkix::{SubjectAltName, name::GeneralName},
+    spki::SubjectPublicKeyInfoOwned,
+};
 
 /// Why a certificate is not that of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -29,18 +34,7 @@ pub enum CertificateError {
     OtherPeer,
 }
 
-const INTEGER: u8 = 0x02;
-const BIT_STRING: u8 = 0x03;
-const OCTET_STRING: u8 = 0x04;
-const OBJECT: u8 = 0x06;
-const SEQUENCE: u8 = 0x30;
-const BOOLEAN: u8 = 0x01;
-const VERSION: u8 = 0xa0;
-const EXTENSIONS: u8 = 0xa3;
-const DNS_NAME: u8 = 0x82;
-
-const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
-const ALTERNATIVE_NAME: &[u8] = &[0x55, 0x1d, 0x11];
+const ED25519: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.101.112");
 /// What stands before the 32 bytes of an Ed25519 key in its usual DER form.
 const KEY_INFO: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
@@ -49,94 +43,23 @@ pub(crate) fn key_info(key: &Ed25519Key) -> Vec<u8> {
     [&KEY_INFO[..], key.as_slice()].concat()
 }
 
-/// DER being read: tag, length, content, one after the other.
-struct Der<'a>(&'a [u8]);
-
-impl<'a> Der<'a> {
-    /// The next element, whatever it is.
-    fn element(&mut self) -> Option<(u8, &'a [u8])> {
-        let (&tag, rest) = self.0.split_first()?;
-        let (&first, mut rest) = rest.split_first()?;
-        let mut len = usize::from(first);
-        if first >= 0x80 {
-            let bytes = usize::from(first & 0x7f);
-            // A certificate has at most 2^24 bytes.
-            if bytes == 0 || bytes > 3 || rest.len() < bytes {
-                return None;
-            }
-            len = rest[..bytes].iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
-            rest = &rest[bytes..];
-        }
-        let content = rest.get(..len)?;
-        self.0 = &rest[len..];
-        Some((tag, content))
-    }
-
-    /// The next element, which must have this tag.
-    fn expect(&mut self, tag: u8) -> Option<&'a [u8]> {
-        self.element().filter(|(found, _)| *found == tag).map(|(_, content)| content)
-    }
-
-    /// The next element if it has this tag.
-    fn optional(&mut self, tag: u8) -> Option<&'a [u8]> {
-        if self.0.first() == Some(&tag) { self.expect(tag) } else { None }
-    }
-}
-
-/// The key information and the extensions of a certificate.
-fn parts(certificate: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
-    let mut signed = Der(Der(certificate).expect(SEQUENCE)?);
-    let mut body = Der(signed.expect(SEQUENCE)?);
-    body.optional(VERSION);
-    body.expect(INTEGER)?;
-    // Signature algorithm, issuer, validity, subject.
-    for _ in 0..4 {
-        body.expect(SEQUENCE)?;
-    }
-    let key = body.expect(SEQUENCE)?;
-    let mut extensions = None;
-    while let Some((tag, content)) = body.element() {
-        if tag == EXTENSIONS {
-            extensions = Some(content);
-        }
-    }
-    Some((key, extensions))
-}
-
-fn key_of(info: &[u8]) -> Option<Ed25519Key> {
-    let mut info = Der(info);
-    let algorithm = Der(info.expect(SEQUENCE)?).expect(OBJECT)?;
-    let (unused, key) = info.expect(BIT_STRING)?.split_first()?;
-    let key = <[u8; 32]>::try_from(key).ok()?;
-    (algorithm == ED25519 && *unused == 0).then(|| Ed25519Key(key.into()))
-}
-
-/// All alternative names with their tags; `None` if there is no list of them.
-fn alternative_names(extensions: &[u8]) -> Option<Vec<(u8, &[u8])>> {
-    let mut list = Der(Der(extensions).expect(SEQUENCE)?);
-    while let Some(extension) = list.expect(SEQUENCE) {
-        let mut extension = Der(extension);
-        if extension.expect(OBJECT)? != ALTERNATIVE_NAME {
-            continue;
-        }
-        extension.optional(BOOLEAN);
-        let mut names = Der(Der(extension.expect(OCTET_STRING)?).expect(SEQUENCE)?);
-        return Some(std::iter::from_fn(|| names.element()).collect());
-    }
-    None
+fn key_of(info: &SubjectPublicKeyInfoOwned) -> Option<Ed25519Key> {
+    let key = <[u8; 32]>::try_from(info.subject_public_key.as_bytes()?).ok()?;
+    (info.algorithm.oid == ED25519).then(|| Ed25519Key(key.into()))
 }
 
 /// The peer that a certificate is of.
 pub fn peer_of(certificate: &[u8]) -> Result<Ed25519Key, CertificateError> {
-    let (key, extensions) = parts(certificate).ok_or(CertificateError::Malformed)?;
-    let key = key_of(key).ok_or(CertificateError::OtherKey)?;
+    let certificate = Certificate::from_der(certificate).map_err(|_| CertificateError::Malformed)?;
+    let signed = certificate.tbs_certificate;
+    let key = key_of(&signed.subject_public_key_info).ok_or(CertificateError::OtherKey)?;
     if key.is_weak() {
         return Err(CertificateError::WeakKey);
     }
-    let names = extensions.and_then(alternative_names).ok_or(CertificateError::Names)?;
-    match names.as_slice() {
-        [(DNS_NAME, name)] if *name == key.certificate_name().as_bytes() => Ok(key),
-        [(DNS_NAME, _)] => Err(CertificateError::OtherName),
+    let names = signed.get::<SubjectAltName>().ok().flatten().map(|(_, SubjectAltName(names))| names);
+    match names.as_deref() {
+        Some([GeneralName::DnsName(name)]) if name.as_str() == key.certificate_name() => Ok(key),
+        Some([GeneralName::DnsName(_)]) => Err(CertificateError::OtherName),
         _ => Err(CertificateError::Names),
     }
 }
