@@ -85,7 +85,7 @@ pub struct Slot {
     /// Whether, and why, the request is to be cancelled.
     #[serde(default)]
     pub cancel: Option<CancelReason>,
-    /// Whether somebody wants a fee bump now, and to which fees at least.
+    /// Whether a caller wants a fee bump now, and to which fees at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wish: Option<Fees>,
     /// What is in a block, as far as we know.

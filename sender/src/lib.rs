@@ -34,7 +34,7 @@
 //! ([`sender_model::Command`]) come in at any process.
 //!
 //! **Limits** are in [`sender_model::Config`], with their units. **Errors** answer what the caller wants to know:
-//! [`facade::Error`], [`store::StoreError`] (refused, or nobody knows), and those of the model.
+//! [`facade::Error`], [`store::StoreError`] (refused, or unknown), and those of the model.
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};

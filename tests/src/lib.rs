@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   vectors DIR            every specification vector below DIR       vectors: N passed, M failed
-//!   sim --seeds N          the queue against a chain on which everything fails   sim: seeds=N faults=F violations=V
+//!   sim --seeds N          the driver against a chain on which everything fails   sim: seeds=N faults=F violations=V
 //!   sim --crashes          the node's journal on a disk that stops at every operation   crashes: operations=N …
 //!   abuse                  everything that a client must not do, done to the real node   abuse: bodies=N panics=0 …
 //!   kill --kills N         the real node, killed at the worst moments  kill: kills=N accepted=A final=F terminal=T lost=0 duplicated=0

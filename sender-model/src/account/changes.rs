@@ -11,7 +11,7 @@ use types::Time;
 /// Why there is no commit to make. Drop the account and load it again.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The last commit was taken and nobody has said that it was done. What follows would be written on top of nothing.
+    /// The last commit was taken and was not reported as done. What follows would be written on top of nothing.
     #[error("the last commit is still under way")]
     UnderWay,
     /// A row could not be written as text.
@@ -120,7 +120,7 @@ impl Account {
 
     /// The commit that makes everything durable that changed; nothing if nothing did.
     ///
-    /// When the store has done it, say [`Account::committed`]. If it has not, or nobody knows, drop the account.
+    /// When the store has done it, say [`Account::committed`]. If it has not, or that is unknown, drop the account.
     pub fn take_commit(&mut self) -> Result<Option<Commit>, CommitError> {
         if !self.has_changes() {
             return Ok(None);

@@ -55,7 +55,7 @@ impl Account {
         }
     }
 
-    /// A loan that ran out and that we cannot fill ourselves needs somebody to act.
+    /// A loan that ran out and that we cannot fill ourselves needs an operator.
     fn report_lost_loans(&mut self, now: Time) {
         if self.config.holds_key {
             return;
@@ -65,7 +65,7 @@ impl Account {
         }
     }
 
-    /// A nonce that should get a noop, which only its signer could make, needs somebody to act.
+    /// A nonce that should get a noop, which only its signer could make, needs an operator.
     pub(super) fn report_helplessness(&mut self, nonce: Nonce, now: Time) {
         if !self.config.holds_key {
             let data = serde_json::json!({ "nonce": nonce });

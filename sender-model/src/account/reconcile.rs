@@ -55,7 +55,7 @@ impl Account {
         self.report_gaps(now);
     }
 
-    /// Too many free nonces are somebody's mistake, and are reported once.
+    /// Too many free nonces mean that a caller is wrong, and are reported once.
     pub(super) fn report_gaps(&mut self, now: Time) {
         let free = self.book.free(self.chain.count()).count();
         let too_many = free > self.config.free_max;
@@ -75,7 +75,7 @@ impl Account {
         self.report_doubt(why, view, now);
     }
 
-    /// Somebody must look at it; told once, until it is over.
+    /// An operator must look at it; reported once, until it is over.
     pub(super) fn report_doubt(&mut self, why: Option<&str>, view: &View, now: Time) {
         let data = why.map(|why| {
             serde_json::json!({

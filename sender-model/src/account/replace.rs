@@ -55,7 +55,7 @@ impl Account {
         Some((request.intent.clone(), last.gas))
     }
 
-    /// Whether a nonce stands still for the price, or somebody wants it bumped.
+    /// Whether a nonce stands still for the price, or a caller wants it bumped.
     fn needs_bump(&self, nonce: Nonce, slot: &Slot, last: &Attempt, view: &View, now: Time) -> bool {
         let Some(watch) = self.book.watch(nonce) else { return false };
         if watch.is_bundled() || slot.attempts.len() > self.config.bumps_max {

@@ -94,7 +94,7 @@ impl Requests {
         self.live.insert(request.id.clone(), request);
     }
 
-    /// Trusts whoever brought the requests that nothing of this owner has written yet.
+    /// Relies on the caller that nothing of this owner has written yet.
     #[cfg(feature = "bugs")]
     pub(super) fn trust_unwritten(&mut self) {
         self.unwritten.clear();

@@ -11,7 +11,7 @@ use types::{Duration, Time};
 
 /// How long a signer that failed is left alone.
 const SIGNER_REST_MS: u64 = 1_000;
-/// After how long a signer is asked again for what it has refused: somebody may have changed its mind.
+/// After how long a signer is asked again for what it has refused: its policy may have changed.
 const REFUSAL_REST_MS: u64 = 60_000;
 
 /// A draft that waits for its signature.

@@ -14,7 +14,7 @@ enum Simulated {
     Asked { at: Time, errors: u32 },
     /// It would work.
     Gas { gas: u64, at: Time },
-    /// Nobody answered; to be asked again.
+    /// No provider answered; to be asked again.
     Failed { retry_at: Time, errors: u32 },
 }
 
@@ -23,11 +23,11 @@ enum Simulated {
 pub(super) enum Verdict {
     /// It would, with so much gas.
     Gas(u64),
-    /// Nobody was asked, or the answer is too old or did not come.
+    /// It was not asked, or the answer is too old or did not come.
     Unknown,
     /// The answer is awaited.
     Awaited,
-    /// Nobody answers, and did not often enough for others to go on.
+    /// No provider answers, and none did often enough for others to go on.
     Hopeless,
 }
 
@@ -57,7 +57,7 @@ impl Simulations {
         self.of.insert(id.clone(), Simulated::Gas { gas, at: now });
     }
 
-    /// Nobody answered. It is asked again after a pause that doubles with every failure.
+    /// No provider answered. It is asked again after a pause that doubles with every failure.
     pub(super) fn fail(&mut self, id: &RequestId, config: &Config, now: Time) {
         if let Some(Simulated::Asked { errors, .. }) = self.of.get(id) {
             let errors = errors + 1;
@@ -125,7 +125,7 @@ mod tests {
             now = now + config.backoff(errors);
             assert_eq!(simulations.verdict(&a, &config, now), Verdict::Unknown);
         }
-        // A failure that nobody waits for counts nothing.
+        // A failure of a simulation that is not waited for does not count.
         simulations.forget(&a);
         simulations.fail(&a, &config, now);
         assert!(!simulations.is_asked(&a));

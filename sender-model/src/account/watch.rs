@@ -6,7 +6,7 @@ use types::{Duration, Time};
 /// How one nonce is being watched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
-    /// Whether bytes of it may have left. True for all that was loaded: nobody knows what the former owner did.
+    /// Whether bytes of it may have left. True for all that was loaded: what the former owner did is unknown.
     sent: bool,
     /// When to send (again).
     send_at: Time,

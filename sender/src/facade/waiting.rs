@@ -16,7 +16,7 @@ const WITHDRAWAL: Duration = Duration::from_secs(30);
 impl Sender {
     /// Accepts a request and waits until its bytes are durable, so that it has a hash, or it has ended. One that waits for
     /// something, or for too long, is withdrawn. When this is an error nothing is sent later, except where
-    /// [`ErrorKind::Unknown`] says so. It is finished even if whoever asked has gone.
+    /// [`ErrorKind::Unknown`] says so. It is finished even if the caller has gone.
     pub async fn send(
         &self,
         mut submission: TransactionRequest,

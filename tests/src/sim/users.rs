@@ -22,7 +22,13 @@ pub(super) fn sender(who: u64, signs: bool) -> Address {
 }
 
 /// A transaction of a user, unique by its salt; signed if signatures matter.
-pub(super) fn transaction(who: u64, signs: bool, nonce: u64, fee_gwei: u64, salt: u64) -> Transaction {
+pub(super) fn transaction(
+    (who, sender): (u64, Address),
+    signs: bool,
+    nonce: u64,
+    fee_gwei: u64,
+    salt: u64,
+) -> Transaction {
     let fee = u128::from(fee_gwei) * 1_000_000_000;
     let tx = TxEip1559 {
         chain_id: txpool::Config::default().chain_id,
@@ -39,5 +45,5 @@ pub(super) fn transaction(who: u64, signs: bool, nonce: u64, fee_gwei: u64, salt
         false => Signature::new(U256::from(salt), U256::from(1), false),
     };
     let signed = TxEnvelope::from(tx.into_signed(signature));
-    Transaction::new(Recovered::new_unchecked(signed, sender(who, signs)))
+    Transaction::new(Recovered::new_unchecked(signed, sender))
 }
