@@ -1,12 +1,12 @@
 //! What the queue wants done: submissions and releases; and what becomes durable of it.
 
-use crate::{Blocks, Broken, Driver, Package, Removed};
+use crate::{Blocks, Broken, CORRECTION_MIN, Driver, Package, Removed};
 use alloy_primitives::{Address, B256};
 use jam::{Ed25519Key, PackageHash};
 use queue::{Action, Blame, Released, Sent, Submission};
 use std::collections::BTreeSet;
 use txpool::{Returned, Verdict};
-use types::{BlockId, Event, Release, Time};
+use types::{BlockId, Duration, Event, Release, Time};
 
 /// A package that leaves the node.
 #[derive(Clone, Debug)]
@@ -19,6 +19,8 @@ pub struct Outgoing<P> {
     pub core: u16,
     /// Who guarantees there, in the order in which they are to be tried.
     pub guarantors: Vec<Ed25519Key>,
+    /// When it was decided to send it.
+    pub decided_at: Time,
     /// When the window closes: nothing is sent from then on.
     pub closes_at: Time,
 }
@@ -32,6 +34,12 @@ impl<P: Package> Outgoing<P> {
     /// What the chain will know it by.
     pub fn package(&self) -> PackageHash {
         self.packaged.hash()
+    }
+
+    /// How much of the window is left. Nothing if it has closed, and nothing if the clock was corrected since: then it was
+    /// the window of a wrong time.
+    pub fn time_left(&self, now: Time) -> Duration {
+        if now + CORRECTION_MIN < self.decided_at { Duration::ZERO } else { self.closes_at.since(now) }
     }
 }
 
@@ -88,6 +96,7 @@ impl<B: Blocks> Driver<B> {
             version: submission.version,
             core: submission.core,
             guarantors: self.guarantors(submission.core),
+            decided_at: self.now,
             closes_at: self.window_closes_at(),
         };
         self.output.sends.push(outgoing);

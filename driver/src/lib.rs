@@ -250,8 +250,8 @@ impl<B: Blocks> Driver<B> {
         self.is_time_confirmed = is_confirmed;
     }
 
-    /// Drops what has waited too long. What seems to have waited too long when a doubtful time is confirmed was dated by a
-    /// wrong clock, or before a restart: its time to live begins anew.
+    /// Drops what has waited too long. When a doubtful time is confirmed, the dates of everything in the pool may be those of
+    /// a wrong clock, so every time to live begins anew. Nothing of that is written: a restart begins in doubt.
     fn expire(&mut self) {
         let (is_confirmed, renews) = (self.is_time_confirmed, core::mem::take(&mut self.was_in_doubt));
         #[cfg(feature = "bugs")]
@@ -263,9 +263,7 @@ impl<B: Blocks> Driver<B> {
             return;
         }
         if renews {
-            for renewed in self.pool.renew_expired(self.now) {
-                self.output.batch.returned(renewed);
-            }
+            self.pool.renew(self.now);
         }
         self.pool.cleanup(self.now);
     }

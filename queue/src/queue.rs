@@ -191,6 +191,9 @@ impl Queue {
     /// The clock was corrected: it is `now`, although later times were told before. No timeout waits for the time that
     /// never was.
     pub fn set_back(&mut self, now: Time) {
+        if self.failed.0 > self.clock.slot_at(now) {
+            self.failed = (0, BTreeSet::new());
+        }
         let is_later = |bundle: &Bundle| {
             bundle.timer.is_some_and(|since| since > now)
                 || bundle.versions.iter().any(|version| version.sent_at > now)

@@ -263,10 +263,13 @@ impl Queue {
             _ if !waits => {}
             Sent::Failed => {
                 let slot = self.clock.slot_at(last.sent_at);
-                if self.failed.0 != slot {
+                // The answer about an earlier slot may come after one about this slot.
+                if slot > self.failed.0 {
                     self.failed = (slot, BTreeSet::new());
                 }
-                self.failed.1.insert(block);
+                if slot == self.failed.0 {
+                    self.failed.1.insert(block);
+                }
                 self.requeue(block, false, true);
             }
             Sent::Stale => self.requeue(block, false, false),

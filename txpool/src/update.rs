@@ -1,6 +1,6 @@
 //! What time and the chain do to the pool.
 
-use crate::{Lookup, Pool, StateChange, pool::Deadline};
+use crate::{Pool, StateChange, pool::Deadline};
 use types::{Reason, Time};
 
 impl Pool {
@@ -51,22 +51,16 @@ impl Pool {
         usize::try_from(self.totals.expired - before).expect("no more than fit in memory")
     }
 
-    /// Lets the time to live of everything that [`cleanup`](Self::cleanup) would drop now begin anew, and gives it as it is
-    /// then. For a clock that was corrected: the dates that the wrong one gave say nothing about age.
-    pub fn renew_expired(&mut self, now: Time) -> Vec<Lookup> {
-        let mut renewed = Vec::new();
-        while let Some(deadline) = self.deadlines.front().copied()
-            && now.since(deadline.added_at) > self.config.ttl
-        {
-            self.deadlines.pop_front();
+    /// Lets the time to live of everything begin anew. For a clock that was in doubt: what it dated may be older or younger
+    /// than it seems.
+    pub fn renew(&mut self, now: Time) {
+        let deadlines = core::mem::take(&mut self.deadlines);
+        for deadline in deadlines {
             if let Some((s, i)) = self.due(&deadline) {
-                let entry = &mut self.senders[s].txs[i];
-                entry.added_at = now;
-                renewed.push(entry.tx.hash());
-                self.expect_end(Deadline { added_at: now, ..deadline });
+                self.senders[s].txs[i].added_at = now;
+                self.deadlines.push_back(Deadline { added_at: now, ..deadline });
             }
         }
-        renewed.iter().filter_map(|hash| self.get(hash)).collect()
     }
 
     /// When [`cleanup`](Self::cleanup) has something to do next.

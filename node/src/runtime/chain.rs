@@ -98,7 +98,7 @@ pub(crate) async fn send(
     commands: Sender<Command>,
 ) {
     let (block, package) = (outgoing.block(), outgoing.package());
-    let left = outgoing.closes_at.since(clock.now());
+    let left = outgoing.time_left(clock.now());
     let sent = if left.is_zero() {
         drop(commands.send(Command::Tell(Event::WindowMissed { block })));
         Sent::Failed

@@ -286,7 +286,7 @@ impl Builder {
         let (bundle, params) = (&outgoing.packaged.bundle, *self.follower.params());
         let ready = Submission::new(outgoing.core, bundle, &BTreeMap::new(), &params);
         let ready = ready.expect("it keeps to the limits");
-        let deadline = tokio::time::Instant::now() + outgoing.closes_at.since(now);
+        let deadline = tokio::time::Instant::now() + outgoing.time_left(now);
         let endpoint = self.endpoint.clone();
         self.sending.spawn(async move {
             let sent = match network::submit(&endpoint, &outgoing.guarantors, &ready, deadline).await {

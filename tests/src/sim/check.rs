@@ -41,6 +41,8 @@ pub(super) struct Checker {
     parents: BTreeMap<BlockId, BlockId>,
     /// How often each package was sent in a slot, since the node started.
     sends: BTreeMap<(PackageHash, u32), u32>,
+    /// The node's time at its last step.
+    latest: Time,
     /// Steps in a row between which no time passed.
     steps: u32,
     /// What was found wrong.
@@ -58,6 +60,14 @@ impl Checker {
     pub(super) fn on_start(&mut self) {
         self.sends.clear();
         self.steps = 0;
+    }
+
+    /// The node's time before a step. Where it ran back, slots come again that had windows by the wrong time.
+    pub(super) fn on_time(&mut self, now: Time) {
+        if now < self.latest {
+            self.sends.clear();
+        }
+        self.latest = now;
     }
 
     /// The driver decided to send a version.

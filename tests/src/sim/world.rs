@@ -298,6 +298,7 @@ impl<K: Kind> Simulation<K> {
     fn step(&mut self) {
         let Some(mut node) = self.node.take() else { return };
         self.steps += 1;
+        self.checker.on_time(node.now(self.true_ms));
         let sends = match node.step(self.true_ms) {
             Ok(sends) => sends,
             Err(why) => return self.checker.violations.push(format!("14: the driver is broken: {why}")),
@@ -402,7 +403,7 @@ impl<K: Kind> Simulation<K> {
         let Some(node) = &mut self.node else { return };
         let now = node.now(self.true_ms);
         let (number, package) = (outgoing.block().number, outgoing.package());
-        if outgoing.closes_at <= now {
+        if outgoing.time_left(now).is_zero() {
             node.driver.sent(number, package, Sent::Failed, now);
             return self.note(|| format!("missed the window of block {number}"));
         }
