@@ -141,35 +141,15 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         self
     }
 
-    /// What makes the blocks.
-    pub const fn builder(&self) -> &EvmBuilder {
-        &self.builder
-    }
-
     /// The newest block's header.
     pub fn newest_header(&self) -> &Header {
         let newest = self.unfinished.last_key_value();
         newest.map_or(&self.final_header, |(_, built)| built.draft.block.header())
     }
 
-    /// Unfinished blocks in order.
-    pub fn unfinished(&self) -> impl DoubleEndedIterator<Item = &Built> + ExactSizeIterator {
-        self.unfinished.values()
-    }
-
     /// An unfinished block.
     pub fn get(&self, number: u64) -> Option<&Built> {
         self.unfinished.get(&number)
-    }
-
-    /// The states that can be asked about, by block number.
-    pub const fn states(&self) -> &BTreeMap<u64, Layer<V>> {
-        &self.states
-    }
-
-    /// All codes.
-    pub const fn codes(&self) -> &EvmCodes<C> {
-        &self.codes
     }
 
     fn state(&self, number: u64) -> Result<&Layer<V>, Broken> {

@@ -1,3 +1,5 @@
+//! Deliveries: who gets what, in which order, and what happens when an endpoint fails.
+
 mod wakeups;
 
 use super::{signature::LEGACY, *};
