@@ -6,7 +6,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
     EnvFilter,
     fmt::{
-        FmtContext, FormatEvent, FormatFields,
+        FmtContext, FormatEvent, FormatFields, FormattedFields,
         format::Writer,
         time::{FormatTime, SystemTime},
     },
@@ -26,7 +26,7 @@ pub fn start(format: LogFormat, words: Option<&str>) -> Result<(), String> {
     let filter = filter(words)?;
     let registry = tracing_subscriber::registry().with(filter);
     let started = match format {
-        LogFormat::Pretty => {
+        LogFormat::Text | LogFormat::Spec => {
             let colours = std::io::stdout().is_terminal();
             let lines = tracing_subscriber::fmt::layer().with_ansi(colours).event_format(Line { colours });
             registry.with(lines).try_init()
@@ -40,7 +40,7 @@ pub fn start(format: LogFormat, words: Option<&str>) -> Result<(), String> {
     Ok(())
 }
 
-/// One aligned line: time, level if it is not the usual one, and the words.
+/// One aligned line: time, level, the spans that it is in, the message and its fields.
 struct Line {
     colours: bool,
 }
@@ -64,6 +64,11 @@ where
             _ => ("", ""),
         };
         write!(writer, " {on}{:<5}{off} ", level.as_str())?;
+        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+            let extensions = span.extensions();
+            let fields = extensions.get::<FormattedFields<N>>().map_or("", |fields| fields.as_str());
+            write!(writer, "{}{{{fields}}}: ", span.name())?;
+        }
         context.format_fields(writer.by_ref(), event)?;
         writeln!(writer)
     }

@@ -29,7 +29,7 @@ mod transaction;
 
 pub use block::{BlockId, ReceiptedBlock, SealedBlock};
 pub use core::time::Duration;
-pub use event::{Event, ReleasedBy};
+pub use event::{Event, Fields, ReleasedBy, SpecLine, Subject};
 pub use insight::{CoreUse, Sizes, SlotCores};
 pub use reason::{NoReason, Reason};
 pub use story::{Release, Story};

@@ -1,7 +1,7 @@
 //! What `pectin node` says when it has started: which chain, who it is, where it listens, what it found.
 
 use super::setup::Setup;
-use crate::runtime::{Left, Node};
+use runtime::{Left, Node};
 use std::time::Instant;
 
 /// What is known before the node starts.

@@ -5,8 +5,9 @@ use super::{
     Failure, Options, file, managed,
     setup::{self, Setup},
 };
-use crate::{data, logging};
+use crate::logging;
 use jam::{ChainSpec, Params};
+use runtime::data;
 use service::genesis::Genesis;
 use std::path::{Path, PathBuf};
 

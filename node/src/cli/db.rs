@@ -8,9 +8,9 @@ use super::{
     setup,
     show::{self, Format, table},
 };
-use crate::data::{self, Copy, DataError};
 use ::sender::Copied;
 use clap::{Args, Subcommand};
+use runtime::data::{self, Copy, DataError};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use store::{Store, StoreError};

@@ -10,13 +10,11 @@ use super::{
 use crate::{
     accounts,
     banner::{Banner, Token},
-    data,
-    runtime::{DevMethods, Faucet, Node},
-    wallet::Wallet,
 };
 use clap::Args;
 use devnet::Devnet;
 use jam::Ed25519Secret;
+use runtime::{DevMethods, Faucet, Node, data, wallet::Wallet};
 use std::{path::PathBuf, sync::Arc, time::Instant};
 
 /// Builders of development networks have this key. Validators have the keys before it.

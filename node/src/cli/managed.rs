@@ -1,16 +1,16 @@
 //! From settings to a sender that can start.
 
 use super::{Failure, Options, account, file, prompt};
-use crate::{
-    data,
-    sender::{Place, SenderConfig},
-};
 use ::sender::{
     http::{Client, Network, Rules},
     keys::{Cost, KeyFiles, Keystores, LocalKeys},
     signer::Keys,
 };
 use alloy_primitives::B256;
+use runtime::{
+    data,
+    managed::{SenderConfig, StoreLocation},
+};
 use sender_model::{Config, OnForeign};
 use std::{path::Path, sync::Arc};
 
@@ -33,7 +33,7 @@ pub(super) fn sender(
     // New keys are kept where there is a directory for them, and are gone with the process otherwise.
     let known: Arc<dyn Keys> = Arc::new(LocalKeys::new(dev_keys.iter().copied(), is_dev && made.is_none()));
     Ok(Some(SenderConfig {
-        place: place(options, data_dir),
+        store: store(options, data_dir),
         keys: stored.into_iter().chain([known]).chain(made).collect(),
         web3signer,
         chains,
@@ -43,14 +43,15 @@ pub(super) fn sender(
     }))
 }
 
-fn place(options: &Options, data_dir: Option<&Path>) -> Place {
+fn store(options: &Options, data_dir: Option<&Path>) -> StoreLocation {
     let namespace = options.sender_namespace.clone().unwrap_or_else(|| "pectin".to_owned());
     match &options.sender_store {
         Some(url) if url.starts_with("redis://") || url.starts_with("rediss://") => {
-            Place::Redis(url.clone(), namespace)
+            StoreLocation::Redis(url.clone(), namespace)
         }
-        Some(path) => Place::File(path.into()),
-        None => data_dir.map_or(Place::Memory, |directory| Place::File(directory.join(data::SENDER))),
+        Some(path) => StoreLocation::File(path.into()),
+        None => data_dir
+            .map_or(StoreLocation::Memory, |directory| StoreLocation::File(directory.join(data::SENDER))),
     }
 }
 

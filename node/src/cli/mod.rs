@@ -37,6 +37,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 /// The version, with the commit it was built from.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("PECTIN_COMMIT"), ")");
 
+/// The same in two parts, for metrics.
+pub const BUILD: observe::Build =
+    observe::Build { version: env!("CARGO_PKG_VERSION"), commit: env!("PECTIN_COMMIT") };
+
 /// An EVM builder node for JAM.
 #[derive(Debug, Parser)]
 #[command(

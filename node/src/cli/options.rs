@@ -4,6 +4,7 @@
 
 use alloy_primitives::{Address, B256, Bytes};
 use clap::{Args, ValueEnum};
+use observe::Wording;
 use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, path::PathBuf};
 
@@ -11,11 +12,25 @@ use std::{fmt, net::IpAddr, path::PathBuf};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogFormat {
-    /// For people.
+    /// A time, a level, a message and its fields.
     #[default]
-    Pretty,
+    #[value(alias = "pretty")]
+    #[serde(alias = "pretty")]
+    Text,
     /// One JSON object per line.
     Json,
+    /// Like text, with the queue's events in the exact words of the queue specification.
+    Spec,
+}
+
+impl LogFormat {
+    /// How events are worded in it.
+    pub const fn wording(self) -> Wording {
+        match self {
+            Self::Text | Self::Json => Wording::Fields,
+            Self::Spec => Wording::Spec,
+        }
+    }
 }
 
 /// How anchors are chosen and what a timeout does.
@@ -309,9 +324,9 @@ options! {
     /// Hours that a request is kept after its end.
     "Sender" sender_retention_hours "sender-retention-hours" "PECTIN_SENDER_RETENTION_HOURS": u64 = "24",
 
-    /// How log lines look: pretty or json.
-    "Log" log_format "log-format" "PECTIN_LOG_FORMAT": LogFormat = "pretty",
-    /// Which log lines: error, warn, info, debug, trace, or as in RUST_LOG.
+    /// How log lines look: text (a message with fields), json, or spec (the words of the queue specification).
+    "Log" log_format "log-format" "PECTIN_LOG_FORMAT": LogFormat = "text",
+    /// Which log lines: error, warn, info, debug, trace, or by target as in RUST_LOG, such as info,pool=debug.
     "Log" log "log" "PECTIN_LOG": String = "info",
 }
 

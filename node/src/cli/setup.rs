@@ -2,10 +2,8 @@
 
 use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed, stop::Stop};
 use crate::{
-    cli::VERSION,
-    data, logging,
-    runtime::{self, DevMethods, Ended, Node, NodeError, RpcConfig},
-    sender::{SenderConfig, SenderError},
+    cli::{BUILD, VERSION},
+    logging,
 };
 use alloy_primitives::{B256, hex};
 use bundler::{Authorizer, Bundler};
@@ -15,6 +13,10 @@ use devnet::{
 };
 use driver::{EvmBuilder, Settings, Started};
 use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
+use runtime::{
+    DevMethods, Ended, Node, NodeError, RpcConfig, data,
+    managed::{SenderConfig, SenderError},
+};
 use service::genesis::Genesis;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -181,6 +183,8 @@ impl Setup {
             http,
             rpc: self.rpc()?,
             version: format!("pectin/{VERSION}"),
+            build: BUILD,
+            wording: options.log_format.unwrap_or_default().wording(),
             spec: spec.to_json(),
             dev: None,
             devnet: self.devnet.clone(),

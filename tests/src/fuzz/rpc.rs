@@ -53,7 +53,7 @@ fn world() -> World {
 fn read_typed_data(bytes: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return };
     if body["method"] == "eth_signTypedData_v4"
-        && let Ok(preimage) = node::sender::typed_data_preimage(body["params"][1].clone())
+        && let Ok(preimage) = runtime::managed::typed_data_preimage(body["params"][1].clone())
     {
         assert_eq!(preimage.len(), 66);
     }

@@ -112,7 +112,7 @@ impl Judge {
             ["--pool-sender-max", "256"],
             ["--pool-pending-max", "4000"],
             ["--seal-after-ms", "60"],
-            ["--log", "info,node::runtime::publish=debug"],
+            ["--log", "info,runtime::publish=debug"],
         ];
         let recipe = world.recipe(options.binary.clone(), flags.as_flattened());
         let door = Door::default();

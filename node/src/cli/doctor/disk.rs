@@ -3,7 +3,7 @@
 //! Every accepted transaction waits for a sync of the disk. What that takes is the least that a client waits.
 
 use super::{Finding, Verdict};
-use crate::data::{self, DataError};
+use runtime::data::{self, DataError};
 use std::{
     fs, io,
     io::Write,

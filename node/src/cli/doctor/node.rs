@@ -1,11 +1,9 @@
 //! The node that runs, and the files that it starts from.
 
 use super::{Finding, Verdict};
-use crate::{
-    cli::{client::Client, file::Network, setup},
-    health::SILENT_SLOTS_MAX,
-};
+use crate::cli::{client::Client, file::Network, setup};
 use jam::ChainSpec;
+use observe::health::SILENT_SLOTS_MAX;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 use types::Time;

@@ -1,17 +1,17 @@
 //! A block's bundle as files: from the data of a stopped node, or from a running one.
 
-use crate::{
-    cli::{
-        Failure,
-        client::{Client, RpcArgs},
-        progress::Progress,
-        setup,
-    },
-    data,
-    rebuild::{NoBundle, rebuild},
+use crate::cli::{
+    Failure,
+    client::{Client, RpcArgs},
+    progress::Progress,
+    setup,
 };
 use alloy_primitives::{Bytes, hex};
 use queue::Queue;
+use runtime::{
+    data,
+    rebuild::{NoBundle, rebuild},
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use types::Time;

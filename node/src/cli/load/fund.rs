@@ -4,10 +4,10 @@ use super::{Chain, key, quantity, raw};
 use crate::{
     accounts,
     cli::{Failure, client::Client, file},
-    wallet::Wallet,
 };
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, TxKind, U256, hex};
+use runtime::wallet::Wallet;
 use serde_json::json;
 use std::{
     path::Path,

@@ -1,12 +1,10 @@
 //! The threads that send: each has some of the senders, a connection, and its part of the rate.
 
 use super::{BATCH_MAX, Chain, LoadArgs, THREADS_MAX, fund, ledger::Ledger, quantity, raw, token};
-use crate::{
-    cli::{Failure, client::Client},
-    wallet::Wallet,
-};
+use crate::cli::{Failure, client::Client};
 use alloy_consensus::{Transaction as _, TxEip1559};
 use alloy_primitives::{Address, TxKind, U256};
+use runtime::wallet::Wallet;
 use serde_json::json;
 use std::{
     collections::BTreeMap,

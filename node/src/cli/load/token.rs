@@ -2,12 +2,10 @@
 //! so that nobody has to hand it out: what is stored is the difference from that.
 
 use super::{Chain, fund, raw};
-use crate::{
-    cli::{Failure, client::Client},
-    wallet::Wallet,
-};
+use crate::cli::{Failure, client::Client};
 use alloy_consensus::TxEip1559;
 use alloy_primitives::{Address, Bytes, TxKind, U256, b256};
+use runtime::wallet::Wallet;
 use serde_json::json;
 
 const BALANCE_OF: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];

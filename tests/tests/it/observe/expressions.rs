@@ -1,10 +1,7 @@
 //! Dashboards and alerts: every metric and label in them exists, and every value that a label is compared with.
 
 use super::{dev, get, served::labelled, text};
-use node::{
-    health::Code,
-    observe::{METRICS, Metric},
-};
+use observe::{METRICS, Metric, health::Code};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +14,8 @@ const PROMETHEUS: &str = include_str!("../../../../deploy/prometheus/prometheus.
 type Used = (String, BTreeMap<String, Vec<String>>);
 
 /// What Prometheus says of each target itself.
-const UP: Metric = Metric {
-    name: "up",
-    kind: node::observe::Kind::Gauge,
-    unit: "1",
-    labels: &[],
-    help: "Whether it answers.",
-};
+const UP: Metric =
+    Metric { name: "up", kind: observe::Kind::Gauge, unit: "1", labels: &[], help: "Whether it answers." };
 
 /// Words of the language that are neither metrics nor functions.
 const WORDS: [&str; 9] =

@@ -5,7 +5,7 @@ use super::{
     health::{fault, ready, until_because},
     send, text,
 };
-use node::observe::METRICS;
+use observe::METRICS;
 use serde_json::json;
 use std::{
     collections::BTreeSet,

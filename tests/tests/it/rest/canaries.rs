@@ -250,7 +250,7 @@ async fn the_page_of_the_document_needs_nothing_from_elsewhere() {
     for elsewhere in ["http://", "https://", "src=", "@import", "url(", "<script", "<link"] {
         assert!(!text.contains(elsewhere), "{elsewhere}");
     }
-    for (path, methods) in node::rest::document()["paths"].as_object().unwrap() {
+    for (path, methods) in rest::document()["paths"].as_object().unwrap() {
         assert!(text.contains(path.as_str()), "{path}");
         let methods = methods.as_object().unwrap().values();
         assert!(
@@ -358,7 +358,7 @@ fn a_panic_shows_no_secret() {
     };
     let redis = RedisOptions { url: url(REDIS_PASSWORD), namespace: "ours".into(), answer_ms: 1 };
     let config = rpc::Config { token: Some(TOKEN.into()), ..Default::default() };
-    let place = node::sender::Place::Redis(url(REDIS_PASSWORD), "ours".into());
+    let place = runtime::managed::StoreLocation::Redis(url(REDIS_PASSWORD), "ours".into());
     let (key, password) = (SecretKey::parse(KEY).unwrap(), Password::new(PASSWORD.into()).unwrap());
     let secret = Secret::new(TOKEN.into());
     let mishaps: Vec<Box<dyn FnOnce() + Send>> = vec![

@@ -4,8 +4,8 @@ use std::path::Path;
 
 #[test]
 fn the_document_in_the_repository_is_the_one_that_is_served() {
-    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../node/openapi.json"));
-    let made = format!("{:#}\n", node::rest::document());
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../rest/openapi.json"));
+    let made = format!("{:#}\n", rest::document());
     if std::env::var_os("PECTIN_BLESS").is_some() {
         std::fs::write(path, &made).unwrap();
     }

@@ -46,7 +46,7 @@ pub(super) fn dev(arguments: &[&str]) -> (Pectin, Caller) {
 
 impl Caller {
     pub(super) fn new(url: String, token: Option<String>) -> Self {
-        let document = node::rest::document();
+        let document = rest::document();
         Self { client: Client::new(Rules::anywhere()), url, token, document, heard: vec![] }
     }
 

@@ -1,0 +1,82 @@
+//! The queue's events in the exact words of the queue specification, for operators whose tools search for them
+//! (`--log-format spec`). Events that the specification does not name are shown with their fields.
+
+use super::Event;
+use crate::BlockId;
+use core::fmt;
+
+/// The log line of an event in the words of the queue specification.
+#[derive(Clone, Copy, Debug)]
+pub struct SpecLine<'a>(pub &'a Event);
+
+impl fmt::Display for SpecLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Event::Window { queued, inflight, submitted, can_submit } => write!(
+                f,
+                "Queue Runner: In submission window queued={queued} inflightMapSize={inflight} \
+                 effectiveInflight={submitted} canSubmit={can_submit}"
+            ),
+            Event::Submitted { block, version, core } => {
+                line(f, "Marked submitted", block)?;
+                write!(f, " blockNumber={} version={version} core={core}", block.number)
+            }
+            Event::Guaranteed { block, version } => {
+                line(f, "Marked guaranteed", block)?;
+                write!(f, " version={version} (core now free!)")
+            }
+            Event::Accumulated { block } => {
+                line(f, "Marked accumulated", block)?;
+                f.write_str(" (cleanup)")
+            }
+            Event::GuaranteeTimeout { block, version } => {
+                line(f, "Timeout detected - will requeue", block)?;
+                write!(f, " version={version}")
+            }
+            Event::AnchorStale { block } => {
+                f.write_str("Queue Runner: Bundle anchor getting stale, will rebuild")?;
+                write!(f, " bundleID={}", block.bundle_name())
+            }
+            Event::Requeued { block, version } => {
+                line(f, "Requeued", block)?;
+                write!(f, " version={version}")
+            }
+            Event::Finalized { block } => line(f, "Marked finalized", block),
+            other => other.fmt(f),
+        }
+    }
+}
+
+fn line(f: &mut fmt::Formatter<'_>, what: &str, block: &BlockId) -> fmt::Result {
+    write!(f, "Queue: {what} bundleID={}", block.bundle_name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloy_primitives::B256;
+
+    #[test]
+    fn lines_have_the_words_of_the_specification() {
+        let block = BlockId::new(7, B256::ZERO);
+        let events = [
+            Event::Window { queued: 3, inflight: 2, submitted: 1, can_submit: true },
+            Event::Submitted { block, version: 1, core: 0 },
+            Event::Guaranteed { block, version: 1 },
+            Event::Accumulated { block },
+            Event::GuaranteeTimeout { block, version: 1 },
+            Event::AnchorStale { block },
+            Event::Abandoned { block },
+        ];
+        let expected = [
+            "Queue Runner: In submission window queued=3 inflightMapSize=2 effectiveInflight=1 canSubmit=true",
+            "Queue: Marked submitted bundleID=B-7 blockNumber=7 version=1 core=0",
+            "Queue: Marked guaranteed bundleID=B-7 version=1 (core now free!)",
+            "Queue: Marked accumulated bundleID=B-7 (cleanup)",
+            "Queue: Timeout detected - will requeue bundleID=B-7 version=1",
+            "Queue Runner: Bundle anchor getting stale, will rebuild bundleID=B-7",
+            "bundle abandoned bundle=7",
+        ];
+        assert_eq!(events.each_ref().map(|event| SpecLine(event).to_string()), expected);
+    }
+}
