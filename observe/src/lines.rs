@@ -68,7 +68,6 @@ macro_rules! write_event {
             bundle,
             version,
             core,
-            slot = $slot,
             block = block.map(field::display),
             transactions,
             tx = tx.map(field::display),
@@ -85,6 +84,7 @@ macro_rules! write_event {
             chain = chain.map(field::display),
             local = local.map(field::display),
             error,
+            slot = $slot,
             "{message}"
         )
     }};

@@ -27,6 +27,7 @@ use std::{
 };
 use store::Base;
 use tokio::sync::oneshot;
+use tracing::Span;
 use txpool::SenderContent;
 use types::{Event, Time, Transaction};
 
@@ -45,7 +46,14 @@ const REST_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) enum Command {
     /// Transactions whose signatures were recovered, and whom to answer.
-    Submit(Vec<Transaction>, Responder),
+    Submit {
+        /// The transactions.
+        transactions: Vec<Transaction>,
+        /// Hears the results once they are durable.
+        responder: Responder,
+        /// The request that they came with, for what is logged about them.
+        span: Span,
+    },
     /// A block of the JAM chain.
     Block(Box<Block>),
     /// A validator calls a block final.
@@ -185,7 +193,7 @@ impl Gathered {
     }
 
     fn submissions(&self) -> usize {
-        self.commands.iter().filter(|command| matches!(command, Command::Submit(..))).count()
+        self.commands.iter().filter(|command| matches!(command, Command::Submit { .. })).count()
     }
 }
 
@@ -193,7 +201,10 @@ impl Gathered {
 fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Result<bool, Broken> {
     let now = world.now();
     match command {
-        Command::Submit(txs, answer) => driver.submit(txs, answer, now)?,
+        Command::Submit { transactions, responder, span } => span.in_scope(|| {
+            tracing::debug!(target: "rpc", transactions = transactions.len(), "handed to the driver");
+            driver.submit(transactions, responder, now)
+        })?,
         Command::Block(block) => driver.import(*block, now),
         Command::Final(validator, hash, slot) => driver.final_word(validator, hash, slot),
         Command::State { header, recent, entries } => driver.learn(header, &recent, &entries),
@@ -249,7 +260,8 @@ mod tests {
 
     fn submit(commands: &Sender<Command>, count: usize) {
         for _ in 0..count {
-            commands.send(Command::Submit(vec![], Responder::new(drop))).unwrap();
+            let (transactions, responder) = (vec![], Responder::new(drop));
+            commands.send(Command::Submit { transactions, responder, span: Span::none() }).unwrap();
         }
     }
 

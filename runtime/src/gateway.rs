@@ -8,6 +8,7 @@ use futures_util::{FutureExt, future::BoxFuture};
 use rpc::{Order, OrderError, SubmitError};
 use std::sync::mpsc::{self, Sender};
 use tokio::sync::oneshot;
+use tracing::Span;
 use txpool::SenderContent;
 use types::{Time, Transaction};
 
@@ -45,9 +46,14 @@ impl rpc::Backend for Gateway {
                 return Self::unavailable(count, &trouble);
             }
             let (sender, answer) = oneshot::channel();
-            // Whoever asked may be gone by then.
-            let tell = Responder::new(move |results| drop(sender.send(results)));
-            if self.commands.send(Command::Submit(transactions, tell)).is_err() {
+            let span = Span::current();
+            let durable = span.clone();
+            let responder = Responder::new(move |results| {
+                tracing::debug!(target: "rpc", parent: &durable, "durable");
+                // The client may be gone by then.
+                drop(sender.send(results));
+            });
+            if self.commands.send(Command::Submit { transactions, responder, span }).is_err() {
                 return Self::unavailable(count, STOPPED);
             }
             match answer.await {

@@ -15,6 +15,7 @@ use observe::Observer;
 use rpc::{Feed, PoolIndex, Snapshot};
 use std::sync::{Arc, mpsc::Sender};
 use tokio::sync::mpsc::UnboundedSender;
+use tracing::Instrument;
 use types::Time;
 
 /// So many peers must say the same about a state whose root is not known.
@@ -45,8 +46,10 @@ impl Publisher {
         }
         for outgoing in sends {
             let (endpoint, clock) = (self.endpoint.clone(), self.clock.clone());
+            let (bundle, version, core) = (outgoing.block().number, outgoing.version, outgoing.core);
+            let span = tracing::info_span!(target: "queue", "send", bundle, version, core);
             let send = relay::send(endpoint, outgoing, self.params, clock, self.commands.clone());
-            self.runtime.spawn(send);
+            self.runtime.spawn(send.instrument(span));
         }
     }
 

@@ -83,7 +83,7 @@ fn state(header: HeaderHash, entries: BTreeMap<StateKey, Bytes>, params: &Params
     match RecentBlocks::decode(recent, params) {
         Ok(recent) => Some(Command::State { header, recent: Box::new(recent), entries }),
         Err(why) => {
-            tracing::warn!(%header, "a proved state does not decode: {why}");
+            tracing::warn!(%header, error = %why, "proved state does not decode");
             None
         }
     }
@@ -116,7 +116,7 @@ pub(crate) async fn send(
         };
         match submitted {
             Ok(taken) => {
-                tracing::debug!("bundle {} was taken by {}", block.bundle_name(), taken.by);
+                tracing::debug!(target: "queue", guarantor = %taken.by, "package taken");
                 Sent::Taken
             }
             Err(why) => {

@@ -81,7 +81,7 @@ impl Node {
         let (dev, managed) = (config.dev.take(), config.sender.take());
         let listener = listen(config.http).await?;
         // Now, and not when the first transaction comes: it takes some milliseconds.
-        tracing::info!("signatures are recovered {} at a time", ecrecover::at_once());
+        tracing::info!(lanes = ecrecover::at_once(), "signature recovery ready");
         let clock = time(&config);
         let (end, ended) = oneshot::channel();
         let end = Arc::new(parking_lot::Mutex::new(Some(end)));
@@ -171,7 +171,7 @@ fn begin(
 ) -> Result<(Driver, First), StartError> {
     let recovered = store.load()?;
     let blocks: Blocks = store.blocks(builder, |values| {
-        tracing::debug!("reading the state: {values} values so far");
+        tracing::debug!(values, "reading the state");
     })?;
     let mut driver = Driver::start(started, recovered, blocks, clock.now())?;
     // A machine that starts with a wrong clock must not expire the pool in its first step.

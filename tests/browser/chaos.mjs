@@ -18,7 +18,7 @@ run(async () => {
   await screen.press("Drop submissions");
   await pressed("Drop submissions").waitFor();
   await more();
-  await screen.line("Queue: Not submitted bundleID=");
+  await screen.line("bundle not submitted bundle=");
   await screen.press("Drop submissions");
 
   // Slots without a block there are anyhow, with a validator down: it must be these.
@@ -40,7 +40,7 @@ run(async () => {
   await page.locator("#faults-now", { hasText: "Nothing is under way" }).waitFor();
   await page.waitForFunction(async (before) => {
     const { lines } = await import("/page/live.js");
-    return lines.some(({ number, text }) => number > before && text.startsWith("Queue: Requeued bundleID="));
+    return lines.some(({ number, text }) => number > before && text.startsWith("bundle requeued bundle="));
   }, before);
   await screen.press("No availability");
   await pressed("No availability").waitFor();

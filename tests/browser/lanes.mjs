@@ -70,8 +70,8 @@ run(async () => {
   const frames = await screen.frames();
   const [hash, name] = await throughAllLanes(screen);
   equal(await screen.figure("Executed twice"), "0", "executed twice");
-  for (const words of ["Sealed", "Marked submitted", "Marked guaranteed", "Marked accumulated", "Marked finalized"]) {
-    await screen.line(`Queue: ${words} bundleID=${name}`);
+  for (const words of ["block sealed", "bundle submitted", "bundle guaranteed", "bundle accumulated", "bundle finalized"]) {
+    await screen.line(`${words} bundle=${name.slice(2)}`);
   }
   await page.locator(".core-cells i[data-use=ours]").first().waitFor();
   await page.locator("#sizes td", { hasText: name }).first().waitFor();

@@ -64,19 +64,24 @@ impl Pectin {
 
     /// Waits for a line that has this in it.
     pub fn wait_for(&mut self, text: &str) -> Result<String, String> {
+        self.wait_for_line(|line| line.contains(text)).map_err(|why| format!("{text:?}: {why}"))
+    }
+
+    /// Waits for a line that is as wanted.
+    pub fn wait_for_line(&mut self, is_wanted: impl Fn(&str) -> bool) -> Result<String, String> {
         loop {
             match self.lines.recv_timeout(LINE_TIMEOUT) {
                 Ok(line) => {
                     self.log.push(line.clone());
-                    if line.contains(text) {
+                    if is_wanted(&line) {
                         return Ok(line);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("no line with {text:?}: {:#?}", self.log));
+                    return Err(format!("no such line: {:#?}", self.log));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(format!("it ended without a line with {text:?}: {:#?}", self.log));
+                    return Err(format!("it ended without such a line: {:#?}", self.log));
                 }
             }
         }

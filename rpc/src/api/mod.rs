@@ -41,8 +41,14 @@ use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
 use gate::Gate;
 use recovering::Recovering;
-use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    net::IpAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::sync::watch;
+use tracing::Instrument;
 
 /// Who calls.
 #[derive(Clone, Debug, Default)]
@@ -144,6 +150,11 @@ pub struct Sources {
     pub extensions: Vec<Arc<dyn Extension>>,
 }
 
+/// For log lines.
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Api {
     /// Starts to follow the feed, in the runtime that this is called in.
     pub fn new(config: Config, sources: Sources) -> Arc<Self> {
@@ -200,8 +211,12 @@ impl Api {
         caller: &Caller,
     ) -> Result<Json, Error> {
         let begun = Instant::now();
-        let answer = self.dispatch(method, params, caller).await;
-        self.stats.method(method).note(begun.elapsed(), answer.is_err());
+        let connection = caller.origin.connection;
+        let span = tracing::debug_span!(target: "rpc", "request", method, connection);
+        let answer = self.dispatch(method, params, caller).instrument(span.clone()).await;
+        let took = begun.elapsed();
+        self.stats.method(method).note(took, answer.is_err());
+        tracing::debug!(target: "rpc", parent: &span, ok = answer.is_ok(), took_us = micros(took), "request answered");
         answer
     }
 

@@ -5,7 +5,7 @@
 //!
 //! [`Recovering`]: super::recovering::Recovering
 
-use super::{Api, Caller, Json, Method};
+use super::{Api, Caller, Json, Method, micros};
 use crate::{Error, Params, SubmitError, error, hex::FromHex};
 use alloy_primitives::{B256, Bytes};
 use futures_util::future::BoxFuture;
@@ -13,6 +13,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use tracing::Instrument;
 use types::Transaction;
 
 pub(super) const METHODS: &[(&str, Method)] = &[
@@ -127,12 +128,15 @@ impl Api {
         all: Vec<Result<Bytes, Error>>,
     ) -> Vec<Result<Json, Error>> {
         let begun = Instant::now();
+        let connection = caller.origin.connection;
+        let span =
+            tracing::debug_span!(target: "rpc", "request", method = SEND, batch = all.len(), connection);
         let bytes = all.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();
-        let recovered = self.recover(caller, bytes).await;
+        let recovered = self.recover(caller, bytes).instrument(span.clone()).await;
         let good = recovered.iter().filter_map(|one| one.as_ref().ok()).cloned().collect::<Vec<_>>();
         let answers = match good.is_empty() {
             true => Vec::new(),
-            false => self.backend.submit(good).await,
+            false => self.backend.submit(good).instrument(span.clone()).await,
         };
         let (mut recovered, mut answers) = (recovered.into_iter(), answers.into_iter());
         let missing = || Error::internal("the driver has no answer");
@@ -145,6 +149,8 @@ impl Api {
         let answers = all.into_iter().map(answer).collect::<Vec<_>>();
         let (took, counted) = (begun.elapsed(), self.stats.method(SEND));
         answers.iter().for_each(|answer| counted.note(took, answer.is_err()));
+        let accepted = answers.iter().filter(|answer| answer.is_ok()).count();
+        tracing::debug!(target: "rpc", parent: &span, accepted, took_us = micros(took), "request answered");
         answers
     }
 }

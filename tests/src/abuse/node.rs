@@ -114,7 +114,7 @@ impl Node {
             transaction = call(&mut client, "eth_sendRawTransaction", &json!([tx.encoded()]))?;
         }
         while call(&mut client, "eth_getTransactionReceipt", &json!([transaction]))?.is_null() {
-            pectin.wait_for("Queue: Sealed")?;
+            pectin.wait_for("block sealed")?;
         }
         let other = Wallet::new(2);
         let unsent = (0..4_000).map(|nonce| other.eip1559(Call::transfer(wallet.address(), nonce, 1)));

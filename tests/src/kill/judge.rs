@@ -112,7 +112,7 @@ impl Judge {
             ["--pool-sender-max", "256"],
             ["--pool-pending-max", "4000"],
             ["--seal-after-ms", "60"],
-            ["--log", "info,runtime::publish=debug"],
+            ["--log", "info,pool=debug"],
         ];
         let recipe = world.recipe(options.binary.clone(), flags.as_flattened());
         let door = Door::default();
@@ -184,7 +184,7 @@ impl Judge {
 
     /// Waits until a block gets on, but not for ever.
     pub(super) fn hear_of_progress(&self, at_most: Duration) -> Result<(), String> {
-        let is_progress = |line: &str| line.contains("Queue: ");
+        let is_progress = |line: &str| line.contains(" bundle=");
         match self.node()?.hear(is_progress, at_most) {
             Heard::Ended => Err("the node ended by itself".to_owned()),
             _ => Ok(()),

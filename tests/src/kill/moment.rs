@@ -42,13 +42,13 @@ impl Moment {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Accepted => "Pool: Added",
-            Self::Sealed => "Queue: Sealed",
-            Self::Window => "In submission window",
-            Self::Submitted => "Marked submitted",
-            Self::Guaranteed => "Marked guaranteed",
-            Self::Accumulated => "Marked accumulated",
-            Self::Finalized => "Marked finalized",
+            Self::Accepted => "transaction added",
+            Self::Sealed => "block sealed",
+            Self::Window => "submission window open",
+            Self::Submitted => "bundle submitted",
+            Self::Guaranteed => "bundle guaranteed",
+            Self::Accumulated => "bundle accumulated",
+            Self::Finalized => "bundle finalized",
             Self::Ready => "ready in ",
             // Nothing is said then.
             Self::Starting => "\0",

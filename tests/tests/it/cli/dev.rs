@@ -84,7 +84,7 @@ fn a_dry_run_builds_and_never_submits() {
     assert_eq!(network.run(&["tx", &hash, "--json"]).json()["status"], "bundled");
     network.pectin.terminate();
     assert!(network.pectin.wait().unwrap().success());
-    assert!(!network.pectin.log.iter().any(|line| line.contains("Marked submitted")));
+    assert!(!network.pectin.log.iter().any(|line| line.contains("bundle submitted")));
 }
 
 /// A network of separate processes: what only a development network has is not there, and orders need the token.

@@ -63,7 +63,7 @@ fn ask(client: &mut Client, pectin: &mut Pectin, request: &str) -> Value {
         if !request.contains("eth_getTransactionReceipt") || !answer["result"].is_null() {
             return answer;
         }
-        pectin.wait_for("Queue: Sealed").unwrap();
+        pectin.wait_for("block sealed").unwrap();
     }
 }
 

@@ -58,7 +58,7 @@ fn final_block(pectin: &mut Pectin, client: &mut Client, hash: &Value) -> u64 {
                 &call(client, "eth_getTransactionReceipt", &json!([hash])).unwrap()["blockNumber"],
             );
         }
-        pectin.wait_for("Marked finalized").unwrap();
+        pectin.wait_for("bundle finalized").unwrap();
     }
 }
 
@@ -84,15 +84,19 @@ fn fifty_one_transactions_at_once_go_through_two_cores_in_blocks_of_five() {
     // The lines that operators know, and both cores.
     let has = |text: &str| pectin.log.iter().any(|line| line.contains(text));
     for line in [
-        "Queue Runner: In submission window queued=",
-        "Queue: Marked submitted bundleID=B-1 blockNumber=1 version=1 core=",
-        "Queue: Marked guaranteed bundleID=B-1 version=1 (core now free!)",
-        "Queue: Marked accumulated bundleID=B-1 (cleanup)",
-        "Queue: Marked finalized bundleID=B-11",
+        "submission window open queued=",
+        "bundle submitted bundle=1 version=1 core=",
+        "bundle guaranteed bundle=1 version=1",
+        "bundle accumulated bundle=1",
+        "bundle finalized bundle=11",
     ] {
         assert!(has(line), "{line}: {:#?}", pectin.log);
     }
-    let cores = pectin.log.iter().filter_map(|line| line.split(" core=").nth(1)).collect::<BTreeSet<_>>();
+    let cores = pectin
+        .log
+        .iter()
+        .filter_map(|line| line.split(" core=").nth(1)?.split(' ').next())
+        .collect::<BTreeSet<_>>();
     assert_eq!(cores, BTreeSet::from(["0", "1"]));
 }
 

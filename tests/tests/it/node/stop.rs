@@ -30,7 +30,7 @@ fn who_is_ready_can_be_stopped() {
 #[test]
 fn who_is_not_ready_yet_can_be_stopped_too() {
     let mut pectin = Pectin::start(["dev", "--http-port", "0", "--slot-ms", "400"]).unwrap();
-    pectin.wait_for("signatures are recovered").unwrap();
+    pectin.wait_for("signature recovery ready").unwrap();
     pectin.terminate();
     assert!(pectin.wait().unwrap().success(), "{:#?}", pectin.log);
     assert!(has(&pectin, "stopped before it was ready") || has(&pectin, FINISHED), "{:#?}", pectin.log);

@@ -104,7 +104,7 @@ fn a_node_whose_blocks_are_abandoned_is_not_ready_until_they_are_released() {
     until_healthy(&url);
     fault(&url, &json!({ "fault": "submissions", "how": "silent" }));
     send(&url, 0, 1);
-    pectin.wait_for("Queue: Abandoned bundleID=B-1").unwrap();
+    pectin.wait_for("bundle abandoned bundle=1").unwrap();
     let (status, reason) = until_because(&url, "blocks_abandoned");
     assert_eq!((status, &reason["level"]), (503, &json!("unready")));
     assert!(reason["text"].as_str().unwrap().starts_with("Block 1 was abandoned"), "{reason}");

@@ -54,7 +54,7 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     call(&mut client, "eth_chainId", &json!([])).unwrap();
     call(&mut client, "eth_nothing", &json!([])).unwrap_err();
     call(&mut client, "eth_sendRawTransaction", &json!(["0x01"])).unwrap_err();
-    pectin.wait_for("Marked finalized bundleID=B-1").unwrap();
+    pectin.wait_for("bundle finalized bundle=1").unwrap();
     // The transactions may be in several blocks, and a busy machine may just have missed a window.
     let scrape = loop {
         let answer = get(&url, "/metrics");
