@@ -2,7 +2,7 @@
 
 use super::{
     Failure,
-    client::{Client, RpcArgs, TokenArgs},
+    client::{RpcArgs, TokenArgs},
     file,
     progress::{Progress, bar, during},
     setup,
@@ -246,7 +246,7 @@ fn backup(place: &Place, to: &Path, rpc: &RpcArgs, token: &TokenArgs) -> Result<
 fn by_node(directory: &Path, to: &Path, rpc: &RpcArgs, token: &TokenArgs) -> Result<Value, Failure> {
     let to = std::path::absolute(to).map_err(|why| Failure::Usage(format!("{}: {why}", to.display())))?;
     let file = token.token_file.clone().unwrap_or_else(|| directory.join(data::TOKEN));
-    let mut client = Client::connect(&rpc.rpc_url)?.with_token(Some(setup::read_token(&file)?)).patient();
+    let client = rpc.client()?.with_token(Some(&setup::read_token(&file)?))?.without_timeout();
     client.call("builder_backup", json!([to]))
 }
 

@@ -33,7 +33,7 @@ pub(super) struct BundleArgs {
 }
 
 pub(super) fn run_queue(args: &QueueArgs) -> Result<(), Failure> {
-    let mut client = args.rpc.connect()?;
+    let client = args.rpc.client()?;
     let mut answers = client.calls(&[("builder_queue", json!([])), ("builder_status", json!([]))])?;
     let (status, queue) = (answers.pop(), answers.pop());
     let answer = |answer: Option<Result<Value, String>>| match answer {
@@ -51,7 +51,7 @@ pub(super) fn run_bundle(args: &BundleArgs) -> Result<(), Failure> {
     let number = args.number.strip_prefix("B-").unwrap_or(&args.number);
     let number = number.parse::<u64>();
     let number = number.map_err(|_| Failure::Usage(format!("{:?} is no block number", args.number)))?;
-    let bundle = args.rpc.connect()?.call("builder_bundle", json!([number]))?;
+    let bundle = args.rpc.client()?.call("builder_bundle", json!([number]))?;
     if bundle.is_null() {
         return Err(Failure::Runtime(format!(
             "the queue does not remember a bundle of block {number}; `pectin queue --finished` shows what it remembers"

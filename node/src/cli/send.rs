@@ -1,13 +1,14 @@
 //! `pectin send`: hands a transaction to a running node, and shows what becomes of it.
 
-use super::{Failure, file, setup};
+use super::{
+    Failure,
+    client::{Client, RpcArgs},
+    file,
+};
 use alloy_primitives::{Address, Bytes, U256, hex, utils::parse_units};
 use clap::{Args, ValueEnum};
-use hyper::{
-    HeaderMap, Method,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
-};
-use sender::http::{Client, HttpError, Request, Rules};
+use hyper::{HeaderMap, Method, header::HeaderValue};
+use sender::http::HttpError;
 use sender_model::RequestId;
 use serde_json::{Value, json};
 use std::{
@@ -66,15 +67,8 @@ pub(super) struct SendArgs {
     /// How long to wait, in seconds.
     #[arg(long, default_value_t = 120, value_name = "SECONDS")]
     timeout_secs: u64,
-    /// The running node.
-    #[arg(
-        long,
-        env = "PECTIN_RPC_URL",
-        hide_env = true,
-        default_value = "http://127.0.0.1:8545",
-        value_name = "URL"
-    )]
-    rpc_url: String,
+    #[command(flatten)]
+    rpc: RpcArgs,
     /// The file with the operator's token; a development network needs none.
     #[arg(long, env = "PECTIN_TOKEN_FILE", hide_env = true, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -95,40 +89,27 @@ fn amount(text: &str) -> Result<U256, String> {
 
 pub(super) fn run(args: &SendArgs) -> Result<(), Failure> {
     let token = args.token_file.as_deref().map(|path| file::read(path, "the token file")).transpose()?;
-    let node = Node { client: Client::new(Rules::anywhere()), url: args.rpc_url.clone(), token };
-    setup::runtime()?.block_on(send(args, &node))
+    let client = args.rpc.client()?.with_token(token.as_deref())?.with_timeout(ANSWER_TIMEOUT);
+    send(args, &Node(client))
 }
 
 /// The running node.
-struct Node {
-    client: Client,
-    url: String,
-    token: Option<String>,
-}
+struct Node(Client);
 
 impl Node {
-    async fn ask(
+    fn ask(
         &self,
         method: Method,
         path: &str,
         key: Option<&RequestId>,
         body: &Value,
     ) -> Result<Value, Failure> {
-        let mut headers =
-            HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let mut headers = HeaderMap::new();
         if let Some(key) = key {
             headers.insert("idempotency-key", HeaderValue::from_str(key.as_str()).map_err(Failure::usage)?);
         }
-        if let Some(token) = &self.token {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim()))
-                .map_err(|_| Failure::usage("the token is none"))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
-        }
-        let url = format!("{}{path}", self.url.trim_end_matches('/'));
         let body = if body.is_null() { String::new() } else { body.to_string() };
-        let request = Request { method, url, headers, body: body.into(), timeout: ANSWER_TIMEOUT };
-        let answer = self.client.send(request).await.map_err(|why| unanswered(&why, key))?;
+        let answer = self.0.send(method, path, headers, body).map_err(|why| unanswered(&why, key))?;
         let value = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
         if answer.is_success() {
             return Ok(value);
@@ -138,16 +119,16 @@ impl Node {
     }
 
     /// The first account that it runs.
-    async fn first_account(&self) -> Result<Address, Failure> {
-        let accounts = self.ask(Method::GET, "/v1/accounts", None, &Value::Null).await?;
+    fn first_account(&self) -> Result<Address, Failure> {
+        let accounts = self.ask(Method::GET, "/v1/accounts", None, &Value::Null)?;
         let first = accounts[0]["address"].as_str().and_then(|address| address.parse().ok());
         first.ok_or_else(|| Failure::usage("the node runs no account; see `pectin account`"))
     }
 }
 
-async fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
+fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
     let from = match (args.from, &args.group) {
-        (None, None) => Some(node.first_account().await?),
+        (None, None) => Some(node.first_account()?),
         (from, _) => from,
     };
     let body = json!({
@@ -160,7 +141,7 @@ async fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
     };
     // Before it is sent: if the answer is lost, whoever asks again needs the name, or pays twice.
     println!("request    {id}");
-    let mut now = node.ask(Method::POST, "/v1/transactions", Some(&id), &body).await?;
+    let mut now = node.ask(Method::POST, "/v1/transactions", Some(&id), &body)?;
     let (begun, mut shown) = (Instant::now(), String::new());
     loop {
         let line = describe(&now);
@@ -175,8 +156,8 @@ async fn send(args: &SendArgs, node: &Node) -> Result<(), Failure> {
             let why = "it did not get there in time; it goes on, and the same command shows it with --idempotency-key";
             return Err(Failure::Runtime(format!("{why} {id}")));
         }
-        tokio::time::sleep(EVERY).await;
-        now = node.ask(Method::GET, &format!("/v1/transactions/{id}"), None, &Value::Null).await?;
+        std::thread::sleep(EVERY);
+        now = node.ask(Method::GET, &format!("/v1/transactions/{id}"), None, &Value::Null)?;
     }
 }
 

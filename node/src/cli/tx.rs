@@ -45,16 +45,16 @@ pub(super) struct TxArgs {
 }
 
 pub(super) fn run(args: &TxArgs) -> Result<(), Failure> {
-    let mut client = args.rpc.connect()?;
+    let client = args.rpc.client()?;
     let way = match args.wait {
-        None => ask(&mut client, args)?,
-        Some(until) => wait(&mut client, args, until)?,
+        None => ask(&client, args)?,
+        Some(until) => wait(&client, args, until)?,
     };
     args.format.print(&way, words);
     Ok(())
 }
 
-fn ask(client: &mut Client, args: &TxArgs) -> Result<Value, Failure> {
+fn ask(client: &Client, args: &TxArgs) -> Result<Value, Failure> {
     let way = client.call("builder_transaction", json!([args.hash]))?;
     match way {
         Value::Null => Err(Failure::Runtime(format!("the node knows no transaction {}", args.hash))),
@@ -63,7 +63,7 @@ fn ask(client: &mut Client, args: &TxArgs) -> Result<Value, Failure> {
 }
 
 /// Asks until the transaction is far enough. Each new step is shown, unless only JSON is wanted.
-fn wait(client: &mut Client, args: &TxArgs, until: Until) -> Result<Value, Failure> {
+fn wait(client: &Client, args: &TxArgs, until: Until) -> Result<Value, Failure> {
     let begun = Instant::now();
     let mut told = String::new();
     loop {

@@ -11,7 +11,7 @@ mod secrets;
 
 use super::{
     Failure, Options, check,
-    client::Client,
+    client::{Client, RpcArgs},
     file,
     show::{self, Format, table},
 };
@@ -34,6 +34,9 @@ pub(super) struct DoctorArgs {
     /// The running node. [default: where the settings say that it serves RPC]
     #[arg(long, env = "PECTIN_RPC_URL", hide_env = true, value_name = "URL")]
     rpc_url: Option<String>,
+    /// Certificates (PEM) that may sign the node's, besides those that browsers trust.
+    #[arg(long, env = "PECTIN_RPC_CA", hide_env = true, value_name = "FILE")]
+    rpc_ca: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
     #[command(flatten)]
@@ -86,14 +89,12 @@ pub(super) fn run(args: DoctorArgs) -> Result<(), Failure> {
     let port = options.http_port.unwrap_or(super::setup::HTTP_PORT);
     let host = if address.is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { address };
     let own = || format!("http://{}", std::net::SocketAddr::new(host, port));
-    let mut node = match Client::connect(&args.rpc_url.unwrap_or_else(own)) {
-        Err(wrong @ Failure::Usage(_)) => return Err(wrong),
-        node => node.ok(),
-    };
+    let rpc = RpcArgs { rpc_url: args.rpc_url.unwrap_or_else(own), rpc_ca: args.rpc_ca };
+    let node = Some(rpc.client()?).filter(Client::is_reachable);
 
     let slot_ms = network.slot_ms.unwrap_or(super::setup::SLOT_MS);
     let mut findings = vec![clock::against_server(args.ntp.as_deref())];
-    findings.extend(node::look(node.as_mut(), slot_ms));
+    findings.extend(node::look(node.as_ref(), slot_ms));
     findings.extend(ports::look(address, port, &options));
     findings.extend(disk::look(&check::data_dir(&options)));
     findings.extend(secrets::look(&network, &options));

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use types::Time;
 
 /// Asks the running node, if there is one.
-pub(super) fn look(node: Option<&mut Client>, slot_ms: u64) -> Vec<Finding> {
+pub(super) fn look(node: Option<&Client>, slot_ms: u64) -> Vec<Finding> {
     let Some(node) = node else {
         return vec![Finding::new("node", Verdict::Unknown, "no node runs where the settings say")];
     };

@@ -77,17 +77,17 @@ fn from_data(number: u64, directory: &Path) -> Result<Vec<(&'static str, Bytes)>
 
 fn from_node(number: u64, source: &Source<'_>) -> Result<Vec<(&'static str, Bytes)>, Failure> {
     let token = source.token_file.map(setup::read_token).transpose()?;
-    let mut client = source.rpc.connect()?.with_token(token);
+    let client = source.rpc.client()?.with_token(token.as_deref())?;
     let mut progress = Progress::new();
     let mut files = Vec::new();
     for name in FILES {
         progress.show(|| format!("fetching {name}"));
-        files.push((name, fetch(&mut client, number, name)?));
+        files.push((name, fetch(&client, number, name)?));
     }
     Ok(files)
 }
 
-fn fetch(client: &mut Client, number: u64, name: &str) -> Result<Bytes, Failure> {
+fn fetch(client: &Client, number: u64, name: &str) -> Result<Bytes, Failure> {
     let mut bytes = Vec::new();
     loop {
         let part = client.call("builder_bundleFile", json!([number, name, bytes.len()]))?;

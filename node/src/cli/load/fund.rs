@@ -42,13 +42,13 @@ pub(super) fn senders(seed: u64, count: u32) -> Result<Vec<Wallet>, Failure> {
 }
 
 /// The next nonce of an account.
-pub(super) fn nonce(client: &mut Client, account: Address, tag: &str) -> Result<u64, Failure> {
+pub(super) fn nonce(client: &Client, account: Address, tag: &str) -> Result<u64, Failure> {
     quantity(&client.call("eth_getTransactionCount", json!([account, tag]))?)
 }
 
 /// Pays each sender, some at a time, and waits until they have it. `progress` hears how many have.
 pub(super) fn fund(
-    client: &mut Client,
+    client: &Client,
     chain: &Chain,
     funder: &Wallet,
     senders: &[Wallet],
@@ -107,7 +107,7 @@ pub(super) fn offer(chain: &Chain) -> TxEip1559 {
 
 /// Waits until sealed blocks hold everything of an account below a nonce. `waiting` is called again and again.
 pub(super) fn wait_for_nonce(
-    client: &mut Client,
+    client: &Client,
     account: Address,
     until: u64,
     mut waiting: impl FnMut(),

@@ -80,21 +80,21 @@ pub(super) struct Chain {
 }
 
 pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
-    let mut client = args.rpc.connect()?;
-    let mut chain = chain(&mut client)?;
+    let client = args.rpc.client()?;
+    let mut chain = chain(&client)?;
     let funder = fund::funder(args.key_file.as_deref())?;
     let senders = fund::senders(args.seed.map_or_else(random, Ok)?, args.senders)?;
     let mut progress = Progress::in_lines();
-    fund::fund(&mut client, &chain, &funder, &senders, |done| {
+    fund::fund(&client, &chain, &funder, &senders, |done| {
         progress.show(|| format!("{} funding the senders", bar(done, u64::from(args.senders))));
     })?;
     if args.erc20 > 0 {
         let waiting = || progress.show(|| "deploying the token".to_owned());
-        chain.token = Some(token::deploy(&mut client, &chain, &funder, waiting)?);
+        chain.token = Some(token::deploy(&client, &chain, &funder, waiting)?);
     }
     let ledger = Arc::new(Ledger::default());
     let done = Arc::new(AtomicBool::new(false));
-    let watcher = watch::start(&args.rpc.rpc_url, &ledger, &done)?;
+    let watcher = watch::start(&args.rpc, &ledger, &done)?;
     let begun = Instant::now();
     let threads = send::start(args, chain, senders, &ledger)?;
     let until = begun + Duration::from_secs(args.seconds) + Duration::from_secs(args.settle);
@@ -126,7 +126,7 @@ fn random() -> Result<u64, Failure> {
     getrandom::u64().map_err(Failure::runtime)
 }
 
-fn chain(client: &mut Client) -> Result<Chain, Failure> {
+fn chain(client: &Client) -> Result<Chain, Failure> {
     let chain_id = quantity(&client.call("eth_chainId", json!([]))?)?;
     let price = quantity(&client.call("eth_gasPrice", json!([]))?)?;
     // Under load the base fee may double a few times before a transaction's turn comes.

@@ -86,7 +86,7 @@ pub(super) fn start(
     let pause = if args.rate == 0 { Duration::ZERO } else { Duration::from_secs_f64(each) };
     let until = Instant::now() + Duration::from_secs(args.seconds);
     let share = |(index, senders): (usize, Vec<Sender>)| {
-        let mut client = args.rpc.connect()?;
+        let client = args.rpc.client()?;
         let mut share = Share {
             chain,
             senders,
@@ -99,10 +99,10 @@ pub(super) fn start(
             settled: until + Duration::from_secs(args.settle),
         };
         for sender in &mut share.senders {
-            sender.nonce = fund::nonce(&mut client, sender.wallet.address(), "pending")?;
+            sender.nonce = fund::nonce(&client, sender.wallet.address(), "pending")?;
         }
         let ledger = Arc::clone(ledger);
-        Ok(std::thread::spawn(move || share.run(&mut client, &ledger)))
+        Ok(std::thread::spawn(move || share.run(&client, &ledger)))
     };
     shares.into_iter().enumerate().map(share).collect()
 }
@@ -121,7 +121,7 @@ impl Sender {
 }
 
 impl Share {
-    fn run(&mut self, client: &mut Client, ledger: &Ledger) -> Result<(), Failure> {
+    fn run(&mut self, client: &Client, ledger: &Ledger) -> Result<(), Failure> {
         let (mut due, mut rest) = (Instant::now(), REJECTED_PAUSE);
         loop {
             let now = Instant::now();
@@ -156,7 +156,7 @@ impl Share {
     }
 
     /// Asks the node how far it is with some of the senders.
-    fn look(&mut self, client: &mut Client, which: impl Fn(&Sender) -> bool) -> Result<(), Failure> {
+    fn look(&mut self, client: &Client, which: impl Fn(&Sender) -> bool) -> Result<(), Failure> {
         let senders = self.senders.iter_mut().filter(|sender| !sender.accepted.is_empty() && which(sender));
         let mut senders = senders.collect::<Vec<_>>();
         for some in senders.chunks_mut(BATCH_MAX as usize / 2) {
@@ -212,7 +212,7 @@ impl Share {
     /// another reason than a full pool is not.
     fn send(
         &mut self,
-        client: &mut Client,
+        client: &Client,
         batch: Vec<(usize, Transaction)>,
         ledger: &Ledger,
         is_over: bool,
@@ -343,24 +343,24 @@ mod tests {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let node = std::thread::spawn(move || answer(&listener, vec![vec![0], vec![0, 1], vec![], vec![0]]));
         let (mut share, ledger) = (share(2, 4), Ledger::default());
-        let mut client = Client::connect(&url).unwrap();
+        let client = Client::new(&url).unwrap();
         let nonces =
             |share: &Share, index: usize| share.senders[index].rejected.keys().copied().collect::<Vec<_>>();
         // Of nonces 0 and 1 of both senders the first is taken.
         let batch = share.batch(false);
-        let outcome = share.send(&mut client, batch, &ledger, false).unwrap();
+        let outcome = share.send(&client, batch, &ledger, false).unwrap();
         assert_eq!(outcome, Outcome { accepted: 1, rejected: 3 });
         assert_eq!((nonces(&share, 0), nonces(&share, 1)), (vec![1], vec![0, 1]));
         // What was rejected goes first, and nothing overtakes it: nonce 2 of the first sender is new.
         let batch = share.batch(false);
         assert_eq!(batch.iter().map(|(_, tx)| tx.nonce()).collect::<Vec<_>>(), [1, 0, 2, 1]);
-        share.send(&mut client, batch, &ledger, false).unwrap();
+        share.send(&client, batch, &ledger, false).unwrap();
         assert_eq!((nonces(&share, 0), nonces(&share, 1)), (vec![2], vec![1]));
         // At the end there is nothing new.
         for left in [2, 1] {
             let batch = share.batch(true);
             assert_eq!(batch.len(), 2);
-            share.send(&mut client, batch, &ledger, true).unwrap();
+            share.send(&client, batch, &ledger, true).unwrap();
             assert_eq!(share.waiting(), left);
         }
         assert_eq!(node.join().unwrap(), [4, 4, 2, 2]);

@@ -74,7 +74,7 @@ pub(super) fn transfer(to: Address, amount: u64) -> Bytes {
 
 /// Puts the contract on the chain, and makes sure that it is there. `waiting` is called again and again.
 pub(super) fn deploy(
-    client: &mut Client,
+    client: &Client,
     chain: &Chain,
     funder: &Wallet,
     waiting: impl FnMut(),

@@ -1,7 +1,11 @@
 //! The thread that watches blocks appear and become final, as any client could.
 
 use super::{ledger::Ledger, quantity};
-use crate::cli::{Failure, client::Client, show};
+use crate::cli::{
+    Failure,
+    client::{Client, RpcArgs},
+    show,
+};
 use alloy_primitives::B256;
 use serde_json::{Value, json};
 use std::{
@@ -26,11 +30,11 @@ struct Watcher {
 
 /// Starts to watch, from the next block on, until it is done.
 pub(super) fn start(
-    url: &str,
+    rpc: &RpcArgs,
     ledger: &Arc<Ledger>,
     done: &Arc<AtomicBool>,
 ) -> Result<JoinHandle<Result<(), Failure>>, Failure> {
-    let mut client = Client::connect(url)?;
+    let client = rpc.client()?;
     let next = quantity(&client.call("eth_blockNumber", json!([]))?)? + 1;
     let mut watcher = Watcher { client, blocks: BTreeMap::new(), next };
     let (ledger, done) = (Arc::clone(ledger), Arc::clone(done));

@@ -8,6 +8,7 @@ mod dev;
 mod documents;
 mod examples;
 mod floor;
+mod https;
 mod product;
 mod release;
 mod starts;
