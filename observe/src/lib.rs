@@ -21,6 +21,7 @@ mod text;
 pub use lines::{Line, Wording};
 pub use scrape::{Build, Limits, Scraped, scrape};
 pub use table::{Kind, METRICS, Metric, reference};
+pub use text::CONTENT_TYPE;
 
 use counters::Counters;
 use histogram::Histogram;

@@ -71,7 +71,7 @@ pub fn scrape(scraped: &Scraped<'_>) -> String {
     store(&mut text, scraped);
     rpc(&mut text, scraped);
     sender(&mut text, scraped.sender);
-    text.text
+    text.finish()
 }
 
 fn node(text: &mut Text, scraped: &Scraped<'_>) {

@@ -129,8 +129,8 @@ pub(super) const OUTCOMES: [&str; 2] = ["result", "error"];
 /// The reference of metrics, as Markdown.
 pub fn reference() -> String {
     let mut text = String::from(
-        "# Metrics\n\nThe node serves these at `/metrics`, on the port of JSON-RPC and under the same rules, in the text \
-         format of\nPrometheus. Every name carries its unit. No label has more values than a list in the source, so the \
+        "# Metrics\n\nThe node serves these at `/metrics`, on the port of JSON-RPC and under the same rules, in the \
+         OpenMetrics text format of\nPrometheus. Every name carries its unit. No label has more values than a list in the source, so the \
          number of series is\nbounded.\n\nThis page is made of `observe/src/table.rs`; `PECTIN_BLESS=1` rewrites \
          it.\n",
     );

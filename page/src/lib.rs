@@ -150,7 +150,7 @@ impl Web {
             started: self.started,
             now: clock.now(),
         });
-        answer(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
+        answer(StatusCode::OK, observe::CONTENT_TYPE, text)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     health::{fault, ready, until_because},
     send, text,
 };
-use observe::METRICS;
+use observe::{Kind, METRICS, Metric};
 use serde_json::json;
 use std::{
     collections::BTreeSet,
@@ -68,9 +68,14 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     // In the order of the table, each with its kind and meaning.
     let said =
         |what: &str| scrape.lines().filter_map(|line| line.strip_prefix(what)).collect::<Vec<_>>().join("\n");
-    let kinds = METRICS.iter().map(|metric| format!("{} {}", metric.name, metric.kind.name()));
+    // A counter's name is without the ending that its samples have, as OpenMetrics wants it.
+    let family = |metric: &Metric| match metric.kind {
+        Kind::Counter => metric.name.trim_end_matches("_total").to_owned(),
+        Kind::Gauge | Kind::Histogram => metric.name.to_owned(),
+    };
+    let kinds = METRICS.iter().map(|metric| format!("{} {}", family(metric), metric.kind.name()));
     assert_eq!(said("# TYPE "), kinds.collect::<Vec<_>>().join("\n"));
-    let helps = METRICS.iter().map(|metric| format!("{} {}", metric.name, metric.help));
+    let helps = METRICS.iter().map(|metric| format!("{} {}", family(metric), metric.help));
     assert_eq!(said("# HELP "), helps.collect::<Vec<_>>().join("\n"));
     let samples = samples(&scrape);
     for metric in METRICS {
@@ -81,7 +86,8 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
             let labels =
                 samples.iter().filter(of).map(|(_, labels, _)| labels.clone()).collect::<BTreeSet<_>>();
             let bound = (*end == "_bucket").then_some("le");
-            let expected = metric.labels.iter().copied().chain(bound).map(str::to_owned).collect::<Vec<_>>();
+            let expected =
+                bound.into_iter().chain(metric.labels.iter().copied()).map(str::to_owned).collect::<Vec<_>>();
             assert_eq!(labels.into_iter().collect::<Vec<_>>(), [expected], "{}{end}", metric.name);
         }
     }
@@ -94,6 +100,7 @@ fn a_scrape_has_every_metric_of_the_table_and_no_other() {
     assert!(value(&scrape, "pectin_bundle_stage_seconds_count{stage=\"finalized\"}") >= 1.0);
     assert!(value(&scrape, "pectin_witness_bytes_sum") > 0.0);
     assert!(value(&scrape, "process_resident_memory_bytes") > 1e6);
+    assert!(scrape.ends_with("# EOF\n"), "{scrape}");
 }
 
 #[test]
