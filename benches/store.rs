@@ -5,13 +5,13 @@
 
 use alloy_primitives::{Address, B256, U256};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use harness::blocks::{self, Call, Wallet, contracts};
 use jam::{Ed25519Secret, HeaderHash, Params};
 use queue::Record;
 use service::{Config, genesis::Genesis};
 use state::{Key, Values};
 use std::hint::black_box;
 use store::{Batch, Chain, LogFilter, LogLimits, Options, Store, Unfinished};
-use tests::blocks::{self, Call, Wallet, contracts};
 use types::{Time, Transaction};
 
 const TOKEN: Address = Address::repeat_byte(0x70);

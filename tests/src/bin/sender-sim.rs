@@ -2,11 +2,9 @@
 //!
 //! With `--bug` a known mistake is put back, and the program ends well if it is found; `--list-bugs` names them.
 
+use harness::cpu::cpu_time;
+use simulators::sender_sim::{BUGS, Bug, Options, report::Report, run};
 use std::process::ExitCode;
-use tests::{
-    ratios::cpu_time,
-    sender_sim::{BUGS, Bug, Options, report::Report, run},
-};
 
 struct Arguments {
     seeds: u64,

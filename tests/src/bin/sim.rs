@@ -5,12 +5,10 @@
 //!
 //! `sim --crashes` runs the node's driver on a disk that stops at every single operation.
 
+use harness::cpu::cpu_time;
 use queue::Policy;
+use simulators::sim::{BUGS, Bug, Options, report::Report, run};
 use std::process::ExitCode;
-use tests::{
-    ratios::cpu_time,
-    sim::{BUGS, Bug, Options, report::Report, run},
-};
 
 struct Arguments {
     seeds: u64,
@@ -66,7 +64,7 @@ fn policy(name: &str) -> Result<Policy, String> {
 /// Crashes at every storage operation of one run.
 fn crashes() -> ExitCode {
     let mut told = 0;
-    let report = tests::crash::everywhere(1, |operation, all| {
+    let report = simulators::crash::everywhere(1, |operation, all| {
         if operation >= told {
             eprintln!("crashes: operation {operation} of {all}");
             told = operation + all / 10;

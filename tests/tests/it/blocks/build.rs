@@ -6,9 +6,9 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use bundler::{Draft, Refused, Sealed};
+use harness::blocks::{BENEFICIARY, Call, Chain, Values, Wallet, context, contracts};
 use service::{accumulate::Outcome, exports};
 use state::{AccountKeys, BasicData, Blake2b, Values as _};
-use tests::blocks::{BENEFICIARY, Call, Chain, Values, Wallet, context, contracts};
 use types::BlockId;
 
 const COUNTER: Address = Address::repeat_byte(0xc1);

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, Bytes, U256};
 use bundler::{Limit, Limits, Refused};
-use tests::blocks::{Call, Chain, Wallet, contracts};
+use harness::blocks::{Call, Chain, Wallet, contracts};
 use types::{Reason, Transaction};
 
 const STORE: Address = Address::repeat_byte(0xc1);

@@ -3,12 +3,12 @@
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use harness::blocks::{BENEFICIARY, Call, Chain, Wallet, context, contracts};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use service::{
     accumulate::{Outcome, ServiceState},
     exports,
 };
-use tests::blocks::{BENEFICIARY, Call, Chain, Wallet, context, contracts};
 use types::Transaction;
 
 const WALLETS: u64 = 4;

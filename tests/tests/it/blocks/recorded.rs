@@ -14,17 +14,15 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_genesis::Genesis as File;
 use alloy_primitives::{KECCAK256_EMPTY, Log};
 use bundler::{Opening, Parent, Sealed};
+use harness::blocks::{Chain, Values};
 use revm::primitives::hardfork::SpecId;
 use state::{Blake2b, Key, Value, Values as _, Writes, account_writes};
-use tests::{
-    blocks::{Chain, Values},
-    recorded::{Replayed, config, replay, rules, spec, start},
-};
+use tests::recorded::{Replayed, config, replay, rules, spec, start};
 use types::Transaction;
 
 #[test]
 fn the_recorded_chain_comes_out_the_same() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let transactions =
         replay.blocks.iter().map(|replayed| replayed.block.body.transactions.len()).sum::<usize>();
@@ -43,7 +41,7 @@ fn the_recorded_chain_comes_out_the_same() {
 
 #[test]
 fn the_recorded_chain_ends_in_the_recorded_state() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let head = std::fs::read_to_string(folder.join("head-genesis.json")).unwrap();
     let head = serde_json::from_str::<File>(&head).unwrap();
@@ -75,7 +73,7 @@ fn effects(receipts: &[ReceiptEnvelope]) -> Vec<(bool, u64, Vec<Log>)> {
 
 #[test]
 fn blocks_of_our_fork_go_through_bundler_and_refine() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let (mut whole, mut refined, mut blobs) = (0, 0, 0);
     for (index, Replayed { block, before, executed, .. }) in replay.blocks.iter().enumerate() {

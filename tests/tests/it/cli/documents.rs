@@ -10,6 +10,7 @@
 //! test, since building it is what made this test.
 
 use super::repository;
+use harness::{ports, process::Pectin, product::binary};
 use std::{
     collections::BTreeSet,
     fs,
@@ -17,7 +18,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::{ports, process::Pectin, product::binary};
 
 /// What cannot be run by a test, and what is run instead.
 const ELSEWHERE: [(&str, &str); 13] = [

@@ -2,10 +2,10 @@
 
 use alloy_primitives::Bytes;
 use devnet::event::Deed;
+use harness::devnet::Network;
 use jam::{Bundle, Hash, HeaderHash, Params, hash::blake2b};
 use network::Submission;
 use std::collections::BTreeMap;
-use tests::devnet::Network;
 
 /// Sends a bundle to a guarantor of a core, as whoever does not look at limits would, and gives the name under which it
 /// was refused. `assigned`: to one that guarantees the core.

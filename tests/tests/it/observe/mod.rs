@@ -5,12 +5,12 @@ mod health;
 mod logs;
 mod served;
 
-use serde_json::json;
-use tests::{
+use harness::{
     blocks::{Call, Wallet},
     http::{Answer, Client},
     process::{Pectin, call},
 };
+use serde_json::json;
 
 /// A node with quick slots in which wallet 1 owns something; gives its address.
 fn dev(arguments: &[&str]) -> (Pectin, String) {

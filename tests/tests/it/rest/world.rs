@@ -1,6 +1,7 @@
 //! A running node, and a caller that believes no answer which the document does not allow.
 
 use bytes::Bytes;
+use harness::process::Pectin;
 use hyper::{
     HeaderMap, Method,
     header::{self, HeaderName, HeaderValue},
@@ -8,7 +9,6 @@ use hyper::{
 use sender::http::{Client, Request, Response, Rules};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tests::process::Pectin;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(60);

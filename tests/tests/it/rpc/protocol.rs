@@ -1,13 +1,13 @@
 //! The layers below the methods: JSON-RPC, batches, HTTP, who may ask.
 
 use super::{world, world_with};
+use harness::{http::Answer, rpc_world::World};
 use rpc::{Config, Limits, Rate};
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     time::Duration,
 };
-use tests::{http::Answer, rpc_world::World};
 
 fn body(answer: &Answer) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {answer:?}"))

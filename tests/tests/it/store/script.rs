@@ -1,13 +1,13 @@
 //! A whole life in steps: accepted, replaced, sealed, submitted, released, sealed again, final, folded.
 
 use alloy_primitives::{Address, B256, U256};
+use harness::blocks::{self, Call, Chain, SERVICE, Wallet, contracts};
 use jam::{HeaderHash, PackageHash, Params, follow::Start, sample::Author};
 use queue::{Record, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
 use std::sync::{Arc, LazyLock};
 use store::{Batch, Chain as Identity, Options, Unfinished};
-use tests::blocks::{self, Call, Chain, SERVICE, Wallet, contracts};
 use txpool::{Lookup, Status};
 use types::{BlockId, Reason, Release, ReleasedBy, Time, Transaction};
 
