@@ -1,6 +1,6 @@
 //! What goes wrong, and how often. Every seed has a swarm of its own: some kinds of fault not at all, some often.
 
-use harness::rng::Rng;
+use crate::swarm::{FaultKind, Swarm};
 
 /// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,8 +56,11 @@ pub(super) enum Fault {
     SignerRefuses,
 }
 
+/// How often each kind happens in one run.
+pub(super) type Faults = Swarm<Fault>;
+
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 24] = [
+const KINDS: &[(Fault, u64)] = &[
     (Fault::QuestionLost, 200),
     (Fault::AnswerLost, 300),
     (Fault::Slow, 200),
@@ -84,37 +87,10 @@ const KINDS: [(Fault, u64); 24] = [
     (Fault::SignerRefuses, 60),
 ];
 
-/// How often each kind happens in one run.
-#[derive(Clone, Debug)]
-pub(super) struct Faults {
-    per_mille: [u64; KINDS.len()],
-    /// How many happened.
-    pub count: u64,
-}
+impl FaultKind for Fault {
+    const KINDS: &'static [(Self, u64)] = KINDS;
 
-impl Faults {
-    /// A swarm: each kind is absent, rare or, in a harsh run, frequent.
-    pub(super) fn swarm(rng: &mut Rng, harsh: bool) -> Self {
-        let mut per_mille = [0; KINDS.len()];
-        for (fault, most) in KINDS {
-            if rng.below(2) == 0 {
-                per_mille[fault as usize] = rng.within(1, if harsh { most } else { most.div_ceil(4) });
-            }
-        }
-        Self { per_mille, count: 0 }
-    }
-
-    /// No faults any more.
-    pub(super) fn heal(&mut self) {
-        self.per_mille = [0; KINDS.len()];
-    }
-
-    /// Whether a fault happens now.
-    pub(super) fn strikes(&mut self, fault: Fault, rng: &mut Rng) -> bool {
-        let rate = self.per_mille[fault as usize];
-        // No randomness is spent on kinds that this run does not have.
-        let strikes = rate > 0 && rng.chance(rate);
-        self.count += u64::from(strikes);
-        strikes
+    fn index(self) -> usize {
+        self as usize
     }
 }

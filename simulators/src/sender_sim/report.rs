@@ -1,13 +1,8 @@
 //! Many seeds: run on all cores, summed up.
 
 use super::{Options, Outcome, is_harsh, run};
-use std::{
-    fmt,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use crate::seeds::{percentile_s, run_all};
+use std::fmt;
 
 /// What the runs with mild or with harsh faults came to.
 #[derive(Clone, Debug, Default)]
@@ -31,14 +26,6 @@ impl Row {
         self.attempts += outcome.attempts;
         self.latencies_ms.extend(&outcome.latencies_ms);
     }
-
-    /// The time in which so many of a hundred requests ended, in seconds.
-    fn percentile(&self, percent: usize) -> f64 {
-        let mut sorted = self.latencies_ms.clone();
-        sorted.sort_unstable();
-        let at = sorted.len().saturating_sub(1) * percent / 100;
-        sorted.get(at).map_or(0.0, |ms| *ms as f64 / 1000.0)
-    }
 }
 
 /// What many runs came to.
@@ -57,27 +44,8 @@ pub struct Report {
 impl Report {
     /// Runs seeds on all cores; stops at the first violation if `stop_at_first`.
     pub fn run(&mut self, seeds: impl Iterator<Item = u64> + Send, options: &Options, stop_at_first: bool) {
-        let seeds = Mutex::new(seeds);
-        let (found, results) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-        let done = AtomicU64::new(0);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while !(stop_at_first && found.load(Ordering::Relaxed)) {
-                        let next = seeds.lock().expect("no thread panics with it").next();
-                        let Some(seed) = next else { break };
-                        let outcome = run(seed, options);
-                        found.fetch_or(!outcome.violations.is_empty(), Ordering::Relaxed);
-                        results.lock().expect("no thread panics with it").push((seed, outcome));
-                        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                    }
-                });
-            }
-        });
-        let mut results = results.into_inner().expect("no thread panicked with it");
-        results.sort_by_key(|(seed, _)| *seed);
-        for (seed, outcome) in results {
+        let is_wrong = |outcome: &Outcome| !outcome.violations.is_empty();
+        for (seed, outcome) in run_all(seeds, stop_at_first, |seed| run(seed, options), is_wrong) {
             self.add(seed, outcome);
         }
     }
@@ -89,13 +57,6 @@ impl Report {
         if !outcome.violations.is_empty() {
             self.failures.push((seed, outcome.violations));
         }
-    }
-}
-
-/// Long work shows progress.
-fn progress(done: u64) {
-    if done.is_multiple_of(1000) {
-        eprintln!("{done} seeds");
     }
 }
 
@@ -119,8 +80,8 @@ impl fmt::Display for Report {
                 row.accepted,
                 row.commits as f64 / row.accepted.max(1) as f64,
                 row.attempts as f64 / mined.max(1) as f64,
-                row.percentile(50),
-                row.percentile(99),
+                percentile_s(&row.latencies_ms, 50),
+                percentile_s(&row.latencies_ms, 99),
             )?;
         }
         Ok(())

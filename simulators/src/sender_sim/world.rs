@@ -152,7 +152,7 @@ impl Simulation {
     /// Prepares the run of a seed.
     pub(super) fn new(seed: u64, options: &Options) -> Self {
         let mut rng = Rng::new(seed);
-        let faults = Faults::swarm(&mut rng, super::is_harsh(seed));
+        let faults = Faults::choose(&mut rng, super::is_harsh(seed));
         let heal_at = rng.within(FAULT_MS.0, FAULT_MS.1);
         let config = Arc::new(config(&mut rng, seed, options));
         let id = AccountId { chain_id: 1337, address: Address::repeat_byte(0xaa) };

@@ -1,6 +1,6 @@
 //! What goes wrong, and how often. Every seed has a swarm of its own: some kinds of fault not at all, some often.
 
-use harness::rng::Rng;
+use crate::swarm::{FaultKind, Swarm};
 
 /// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,8 +56,11 @@ pub(super) enum Fault {
     Flood,
 }
 
+/// How often each kind happens in one run.
+pub(super) type Faults = Swarm<Fault>;
+
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 24] = [
+const KINDS: &[(Fault, u64)] = &[
     (Fault::SubmissionDropped, 400),
     (Fault::SubmissionDelayed, 400),
     (Fault::SubmissionDuplicated, 300),
@@ -84,44 +87,19 @@ const KINDS: [(Fault, u64); 24] = [
     (Fault::Flood, 40),
 ];
 
-/// How often each kind happens in one run.
-#[derive(Clone, Debug)]
-pub(super) struct Faults {
-    per_mille: [u64; KINDS.len()],
-    /// How many happened.
-    pub count: u64,
-}
+impl FaultKind for Fault {
+    const KINDS: &'static [(Self, u64)] = KINDS;
 
-impl Faults {
-    /// A swarm: each kind is absent, rare or, in a harsh run, frequent.
-    pub(super) fn swarm(rng: &mut Rng, harsh: bool) -> Self {
-        let mut per_mille = [0; KINDS.len()];
-        for (fault, most) in KINDS {
-            // Poison makes runs long; most seeds do without.
-            let often = if fault == Fault::Poison { 8 } else { 2 };
-            if rng.below(often) == 0 {
-                per_mille[fault as usize] = rng.within(1, if harsh { most } else { most.div_ceil(4) });
-            }
-        }
-        Self { per_mille, count: 0 }
+    fn index(self) -> usize {
+        self as usize
     }
 
-    /// No faults any more.
-    pub(super) fn heal(&mut self) {
-        self.per_mille = [0; KINDS.len()];
+    /// Poison makes runs long; most seeds do without.
+    fn one_in(self) -> u64 {
+        if self == Self::Poison { 8 } else { 2 }
     }
 
-    /// Whether a fault happens now.
-    pub(super) fn strikes(&mut self, fault: Fault, rng: &mut Rng) -> bool {
-        let rate = self.per_mille[fault as usize];
-        // No randomness is spent on kinds that this run does not have.
-        let strikes = rate > 0 && rng.chance(rate);
-        self.count += u64::from(strikes && !matches!(fault, Fault::Replacement | Fault::Flood));
-        strikes
-    }
-
-    /// Whether this run has a kind of fault at all.
-    pub(super) fn has(&self, fault: Fault) -> bool {
-        self.per_mille[fault as usize] > 0
+    fn counts(self) -> bool {
+        !matches!(self, Self::Replacement | Self::Flood)
     }
 }

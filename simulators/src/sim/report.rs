@@ -1,14 +1,9 @@
 //! Many seeds: run on all cores, summed up.
 
 use super::{Options, Outcome, is_harsh, run};
+use crate::seeds::{percentile_s, run_all};
 use queue::Policy;
-use std::{
-    fmt,
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::fmt;
 
 /// What the runs of one policy came to, for mild or for harsh faults.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +27,6 @@ impl Row {
         self.dropped_innocents += outcome.dropped_innocents as u64;
         self.latencies_ms.extend(&outcome.latencies_ms);
     }
-
-    /// The time in which so many of a hundred transactions became final, in seconds.
-    fn percentile(&mut self, percent: usize) -> f64 {
-        self.latencies_ms.sort_unstable();
-        let at = self.latencies_ms.len().saturating_sub(1) * percent / 100;
-        self.latencies_ms.get(at).map_or(0.0, |ms| *ms as f64 / 1000.0)
-    }
 }
 
 /// What many runs came to.
@@ -56,27 +44,8 @@ pub struct Report {
 impl Report {
     /// Runs seeds under a policy on all cores; stops at the first violation if `stop_at_first`.
     pub fn run(&mut self, seeds: impl Iterator<Item = u64> + Send, options: &Options, stop_at_first: bool) {
-        let seeds = Mutex::new(seeds);
-        let (found, results) = (AtomicBool::new(false), Mutex::new(Vec::new()));
-        let done = AtomicU64::new(0);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    while !(stop_at_first && found.load(Ordering::Relaxed)) {
-                        let next = seeds.lock().expect("no thread panics with it").next();
-                        let Some(seed) = next else { break };
-                        let outcome = run(seed, options);
-                        found.fetch_or(!outcome.violations.is_empty(), Ordering::Relaxed);
-                        results.lock().expect("no thread panics with it").push((seed, outcome));
-                        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
-                    }
-                });
-            }
-        });
-        let mut results = results.into_inner().expect("no thread panicked with it");
-        results.sort_by_key(|(seed, _)| *seed);
-        for (seed, outcome) in results {
+        let is_wrong = |outcome: &Outcome| !outcome.violations.is_empty();
+        for (seed, outcome) in run_all(seeds, stop_at_first, |seed| run(seed, options), is_wrong) {
             self.add(options.policy, seed, outcome);
         }
     }
@@ -105,21 +74,13 @@ impl Report {
     }
 }
 
-/// Long work shows progress.
-fn progress(done: u64) {
-    if done.is_multiple_of(500) {
-        eprintln!("{done} seeds");
-    }
-}
-
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "policy  faults  seeds  releases  duplicate  packages/  accept to final, s  innocent")?;
         writeln!(f, "                               guarantees final block     p50       p99  dropped")?;
         for (policy, harsh, row) in &self.rows {
-            let mut row = row.clone();
             let faults = if *harsh { "harsh" } else { "mild" };
-            let (p50, p99) = (row.percentile(50), row.percentile(99));
+            let (p50, p99) = (percentile_s(&row.latencies_ms, 50), percentile_s(&row.latencies_ms, 99));
             let packages = row.packages as f64 / row.final_blocks.max(1) as f64;
             writeln!(
                 f,

@@ -1,5 +1,9 @@
 //! Virtual time: what happens when, between users, node and chain.
 
+mod chain_news;
+mod commits;
+mod shipping;
+
 use super::{
     Options, Outcome,
     blocks::Kind,
@@ -7,20 +11,18 @@ use super::{
     faults::{Fault, Faults},
     journal::{Journal, Location},
     network::{Network, PARAMS, Parcel, SLOT_MS},
-    node::{Node, Setup, Undurable, slots},
+    node::Node,
     users,
 };
 use alloy_primitives::{Address, B256};
-use driver::{Batch, Outgoing, Output, Responder, journal::Entry};
+use driver::Responder;
 use harness::rng::Rng;
-use jam::{Ed25519Key, Hash, HeaderHash, PackageHash, hash::blake2b, sample::Author};
-use queue::{Queue, Sent};
-use service::accumulate::Claim;
+use jam::{Ed25519Key, Hash, HeaderHash, PackageHash, sample::Author};
+use queue::Sent;
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet, BinaryHeap},
 };
-use types::{Event, Reason, Time};
 
 /// How often the node looks around even if it has no reason to.
 const TICK_MS: u64 = 500;
@@ -32,8 +34,6 @@ const HEAL_SLOTS: u64 = 120;
 const HEAL_SLOTS_POISON: u64 = 900;
 /// How wrong a wall clock is that is wrong by hours.
 const CLOCK_WRONG_MS: u64 = 20 * 3600 * 1000;
-/// Clocks differ by this much anyway.
-const CLOCK_SLACK_MS: u64 = 60_000;
 
 /// Something that will happen.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl<K: Kind> Simulation<K> {
     /// Prepares the run of a seed.
     pub(super) fn new(seed: u64, options: &Options) -> Self {
         let mut rng = Rng::new(seed);
-        let faults = Faults::swarm(&mut rng, super::is_harsh(seed));
+        let faults = Faults::choose(&mut rng, super::is_harsh(seed));
         let author = match options.real_signatures {
             true => Author::new(PARAMS),
             false => Author::simulated(PARAMS),
@@ -226,15 +226,6 @@ impl<K: Kind> Simulation<K> {
         }
     }
 
-    fn answer(&mut self, block: u64, package: PackageHash, sent: Sent) {
-        let true_ms = self.true_ms;
-        if let Some(node) = &mut self.node {
-            let now = node.now(true_ms);
-            node.driver.sent(block, package, sent, now);
-            self.step();
-        }
-    }
-
     fn is_cut_off(&self) -> bool {
         self.true_ms < self.outage_until
     }
@@ -318,267 +309,6 @@ impl<K: Kind> Simulation<K> {
         }
         self.node = Some(node);
         self.commit();
-    }
-
-    /// Makes durable what the driver gave, and lets happen what may happen then; or the process ends there.
-    fn commit(&mut self) {
-        let Some(node) = &self.node else { return };
-        if self.is_disk_busy || node.undurable.is_empty() {
-            return;
-        }
-        if self.strikes(Fault::SlowDisk) {
-            self.is_disk_busy = true;
-            let ms = if self.rng.chance(100) { self.rng.within(1000, 8000) } else { self.rng.within(1, 400) };
-            return self.later(ms, Due::Durable(self.starts));
-        }
-        let Some(node) = &mut self.node else { return };
-        let mut group = std::mem::take(&mut node.undurable);
-        let mut batch = Batch::default();
-        group.iter_mut().for_each(|undurable| batch.append(&mut undurable.output.batch));
-        // A release is the largest step there is; crashes look for it.
-        let releases = batch.entries().iter().any(|entry| matches!(entry, Entry::Returned(_)));
-        let tries = if releases { 10 } else { 1 };
-        let crashes = !batch.is_empty() && (0..tries).any(|_| self.strikes(Fault::CrashAtCommit));
-        let is_written = !crashes || !self.rng.chance(500);
-        if is_written {
-            self.write(batch);
-            self.queue_now = group.back().map(|undurable| undurable.queue.clone());
-        }
-        if crashes {
-            self.note(|| "crashed at a commit".into());
-            return self.plan_restart();
-        }
-        for Undurable { output, .. } in group {
-            self.publish(output);
-        }
-        self.step_if_due();
-    }
-
-    /// Answers of a commit may have given the driver something to do.
-    fn step_if_due(&mut self) {
-        let true_ms = self.true_ms;
-        if let Some(0) = self.node.as_mut().and_then(|node| node.rest_ms(true_ms)) {
-            self.later(0, Due::Wake(self.steps));
-        }
-    }
-
-    fn write(&mut self, batch: Batch<K::Sealed>) {
-        let ttl = txpool::Config::default().ttl;
-        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-        for entry in batch.entries() {
-            match entry {
-                Entry::Accepted { tx, .. } => drop(self.first_seen.insert(tx.hash(), self.true_ms)),
-                Entry::Ended { hash, reason: Reason::Expired, .. } => {
-                    let since = self.first_seen.get(hash).copied().unwrap_or(0);
-                    let lived_ms = self.true_ms - since + CLOCK_SLACK_MS;
-                    self.checker.on_expired(*hash, lived_ms, ttl_ms);
-                }
-                _ => {}
-            }
-        }
-        self.journal.commit(batch);
-    }
-
-    /// What a durable output lets happen.
-    fn publish(&mut self, output: Output<K>) {
-        for event in &output.news.events {
-            self.event(event, output.news.at);
-        }
-        output.answers.into_iter().for_each(|(answer, results)| answer.tell(results));
-        for outgoing in output.sends {
-            self.send(&outgoing);
-        }
-    }
-
-    fn event(&mut self, event: &Event, now: Time) {
-        self.duplicate_guarantees += u64::from(matches!(event, Event::DuplicateGuarantee { .. }));
-        self.log =
-            blake2b(&[self.log.as_slice(), event.to_string().as_bytes(), &now.as_millis().to_le_bytes()]);
-        self.note(|| event.to_string());
-        self.checker.on_event(event);
-    }
-
-    /// A version leaves the node, unless its window has closed meanwhile.
-    fn send(&mut self, outgoing: &Outgoing<K::Package>) {
-        let Some(node) = &mut self.node else { return };
-        let now = node.now(self.true_ms);
-        let (number, package) = (outgoing.block().number, outgoing.package());
-        if outgoing.time_left(now).is_zero() {
-            node.driver.sent(number, package, Sent::Failed, now);
-            return self.note(|| format!("missed the window of block {number}"));
-        }
-        let queue = node.driver.queue();
-        let version =
-            queue.get(number).and_then(|bundle| bundle.versions.iter().find(|v| v.package == package));
-        // A release may have come before the bytes were durable.
-        let Some(anchor_height) = version.map(|version| version.anchor_height) else { return };
-        let Self { checker, journal, network, .. } = self;
-        checker.on_send(&node.driver, outgoing, anchor_height, now, journal, network);
-        self.note(|| {
-            format!("send {} v{} core {} {package}", outgoing.block(), outgoing.version, outgoing.core)
-        });
-        self.ship(outgoing, anchor_height);
-    }
-
-    fn crash(&mut self) {
-        if self.node.is_some() {
-            self.note(|| "crashed".into());
-            self.plan_restart();
-        }
-    }
-
-    /// The process is gone, with all that was not durable.
-    fn plan_restart(&mut self) {
-        self.node = None;
-        self.is_disk_busy = false;
-        self.starts += 1;
-        let delay = self.rng.within(500, 30_000);
-        self.later(delay, Due::Restart);
-    }
-
-    fn restart(&mut self) {
-        let config = self.options.queue_config();
-        if let Some(expected) = self.queue_now.take() {
-            let (finalized, records) = (self.journal.finalized(), self.journal.records().iter().cloned());
-            let replayed = Queue::replay(config.clone(), slots(), finalized, records);
-            if replayed.map(|queue| queue.journal_state()) != Ok(expected) {
-                let what = "14: recovery differs from the twin that never crashed";
-                self.checker.violations.push(what.into());
-            }
-        }
-        self.checker.on_quiet::<K>(None, &self.journal);
-        self.checker.on_start();
-        let setup = Setup {
-            queue: config,
-            genesis: K::genesis(&self.setup),
-            mistake: self.options.driver_mistake(),
-            service_mistake: self.options.service_mistake(),
-        };
-        let kept = self.journal.recover(&self.setup);
-        let node = Node::start(setup, &self.network, kept, self.true_ms, self.wall_offset_ms);
-        let mut node = match node {
-            Ok(node) => node,
-            Err(why) => return self.checker.violations.push(format!("14: no recovery: {why}")),
-        };
-        let finalized = self.network.truth.finalized();
-        node.claims(&self.network.validators()[..5], finalized.hash, finalized.slot);
-        self.note(|| "started".into());
-        self.node = Some(node);
-        self.tell_peers();
-        self.step();
-    }
-
-    /// Sends what left the node through a network that may lose, delay or repeat it.
-    fn ship(&mut self, outgoing: &Outgoing<K::Package>, anchor_height: u64) {
-        let (number, package) = (outgoing.block().number, outgoing.package());
-        let is_connected = outgoing.guarantors.iter().any(|key| !self.lost_peers.contains(key));
-        if !is_connected || self.is_cut_off() || self.strikes(Fault::SubmissionDropped) {
-            return self.later(300, Due::Answer(number, package, Sent::Failed));
-        }
-        if !self.strikes(Fault::AnswerLost) {
-            self.later(200, Due::Answer(number, package, Sent::Taken));
-        }
-        if self.strikes(Fault::AcceptedSilent) {
-            return;
-        }
-        let Some(sealed) = self.journal.blocks.get(&outgoing.block().hash) else { return };
-        let poisonous = sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash()));
-        let claim =
-            Claim { parent: sealed.parent.hash, number, block: sealed.block.hash, ..Claim::default() };
-        let parcel = Parcel {
-            package,
-            core: outgoing.core,
-            context: K::context(&outgoing.packaged),
-            anchor_height,
-            claim,
-            poisonous,
-            bundle: K::bundle(&outgoing.packaged),
-        };
-        let delay = if self.strikes(Fault::SubmissionDelayed) { self.rng.within(1000, 60_000) } else { 200 };
-        if self.strikes(Fault::SubmissionDuplicated) {
-            let again = delay + self.rng.within(1000, 40_000);
-            self.later(again, Due::Arrives(Box::new(parcel.clone())));
-        }
-        self.later(delay, Due::Arrives(Box::new(parcel)));
-    }
-
-    fn arrives(&mut self, parcel: Parcel) {
-        let next = (self.true_ms / SLOT_MS) as u32 + 1;
-        let slow = if self.strikes(Fault::GuarantorSlow) { self.rng.within(1, 5) as u32 } else { 0 };
-        let block = parcel.claim.id();
-        if let Err(why) = self.network.take(parcel, next + slow, &mut self.faults, &mut self.rng) {
-            self.checker.violations.push(format!("19: validators refuse {block}: {why}"));
-        }
-    }
-
-    fn slot(&mut self, slot: u32) {
-        self.plan((u64::from(slot) + 1) * SLOT_MS, Due::Slot(slot + 1));
-        let Self { network, faults, rng, .. } = self;
-        let block = network.author(slot, faults, rng);
-        let (finalized, final_slot) = network.finalize(slot, faults, rng);
-        if let Some(hash) = block {
-            self.note(|| format!("block {hash} slot {slot}"));
-            self.notify(hash);
-        }
-        self.checker.on_finality(&mut self.network, &self.journal);
-        self.note_latencies();
-        let late = if self.strikes(Fault::NoticeLate) { self.rng.within(1000, 30_000) } else { 400 };
-        if !self.strikes(Fault::NoticeLost) {
-            self.later(late, Due::Claims(finalized, final_slot));
-        }
-    }
-
-    fn note_latencies(&mut self) {
-        for hash in self.checker.take_newly_final() {
-            let accepted = self.first_seen.get(&hash).copied().unwrap_or(0);
-            self.latencies_ms.push(self.true_ms.saturating_sub(accepted));
-        }
-    }
-
-    fn notify(&mut self, hash: HeaderHash) {
-        if self.strikes(Fault::NoticeTwice) {
-            let again = self.rng.within(500, 20_000);
-            self.later(again, Due::Notice(hash));
-        }
-        if self.strikes(Fault::NoticeLost) {
-            return;
-        }
-        let delay = if self.strikes(Fault::NoticeLate) { self.rng.within(1000, 30_000) } else { 300 };
-        self.later(delay, Due::Notice(hash));
-    }
-
-    fn notice(&mut self, hash: HeaderHash) {
-        if self.is_cut_off() {
-            return;
-        }
-        let (Some(node), Some(block)) = (&mut self.node, self.network.block(hash)) else { return };
-        node.announced(block.header.slot, self.true_ms);
-        node.import(block, &self.network, self.true_ms);
-        self.step();
-    }
-
-    fn claims(&mut self, hash: HeaderHash, slot: u32) {
-        if self.is_cut_off() {
-            return;
-        }
-        let validators = self.network.validators();
-        if let Some(node) = &mut self.node {
-            node.claims(&validators[..5], hash, slot);
-            self.step();
-        }
-    }
-
-    /// The node asks for blocks that it misses.
-    fn ask(&mut self) {
-        if self.is_cut_off() {
-            return;
-        }
-        let wanted = self.node.as_ref().map_or(vec![], |node| node.driver.wanted());
-        for hash in wanted {
-            if !self.strikes(Fault::NoticeLost) {
-                self.later(300, Due::Notice(hash));
-            }
-        }
     }
 
     fn users(&mut self) {
