@@ -1,6 +1,6 @@
 //! The body of a JSON-RPC request: the answer is JSON-RPC too, and nothing that a client can send is the node's fault.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use harness::{
     blocks::{Call, Wallet, contracts},
     rpc_world::World,
@@ -12,6 +12,7 @@ use std::{
     sync::{LazyLock, Mutex, PoisonError},
     time::Duration,
 };
+use types::Transaction;
 
 const TOKEN: Address = Address::repeat_byte(0x70);
 
@@ -65,7 +66,7 @@ pub(super) fn run(bytes: &[u8]) {
     let caller = Caller { operator: bytes.len() % 2 == 1, ..Caller::default() };
     let Some(answer) = world.runtime.block_on(world.api.answer(&caller, bytes)) else { return };
     if answer.starts_with(b"[") {
-        let answers = serde_json::from_slice::<Vec<Answer<'_>>>(&answer).expect("answers are JSON");
+        let answers = serde_json::from_slice::<Vec<Members<'_>>>(&answer).expect("answers are JSON");
         assert!(!answers.is_empty() && bytes.trim_ascii_start().starts_with(b"["));
         answers.iter().for_each(check);
     } else {
@@ -74,9 +75,9 @@ pub(super) fn run(bytes: &[u8]) {
 }
 
 /// The members of an answer. Its id is what the client wrote, which may be a number that is larger than any that is read.
-type Answer<'a> = BTreeMap<&'a str, &'a RawValue>;
+type Members<'a> = BTreeMap<&'a str, &'a RawValue>;
 
-fn check(answer: &Answer<'_>) {
+fn check(answer: &Members<'_>) {
     assert_eq!(answer.get("jsonrpc").map(|version| version.get()), Some("\"2.0\""));
     let id = answer.get("id").expect("an answer has an id").get();
     assert!(!id.starts_with(['{', '[', 't', 'f']), "{id} is no id");
@@ -91,24 +92,55 @@ fn check(answer: &Answer<'_>) {
     assert!(error["message"].as_str().is_some_and(|message| !message.is_empty()));
 }
 
-pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
-    let call =
-        json!({"from": Wallet::new(0).address(), "to": TOKEN, "data": contracts::erc20_transfer(TOKEN, 1)});
-    let tx = Wallet::new(1).eip1559(Call::transfer(TOKEN, 0, 1));
-    let (account, hash, raw) = (Wallet::new(0).address(), tx.hash(), tx.encoded());
-    let filter = json!({"fromBlock": "0x0", "toBlock": "latest", "address": TOKEN, "topics": [null, [hash]]});
-    let over = json!({account.to_string(): {"balance": "0x1", "nonce": "0x7", "code": "0x5f5ff3",
-        "stateDiff": {hash.to_string(): hash}}});
-    let simulated = json!({"blockStateCalls": [{"blockOverrides": {"number": "0x9", "time": "0xffffffff"},
-        "stateOverrides": over, "calls": [call, {"from": account, "input": "0x5f5ff3"}]}],
-        "validation": false, "traceTransfers": true, "returnFullTransactions": true});
-    let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
-    let typed = json!({"types": {"EIP712Domain": [field("name", "string"), field("chainId", "uint256")],
-        "Leaf": [field("grid", "uint8[2][]"), field("who", "address")],
-        "Order": [field("leaves", "Leaf[]"), field("note", "bytes"), field("id", "int64")]},
-        "primaryType": "Order", "domain": {"name": "shop", "chainId": 732846},
-        "message": {"leaves": [{"grid": [[1, 2]], "who": account}], "note": "0x00ff", "id": "-5"}});
-    let calls = [
+/// What requests are about: an account, a call, a transaction that is in no block, and its hash.
+struct Subjects {
+    account: Address,
+    call: Value,
+    tx: Transaction,
+    hash: B256,
+}
+
+impl Subjects {
+    fn new() -> Self {
+        let account = Wallet::new(0).address();
+        let call = json!({"from": account, "to": TOKEN, "data": contracts::erc20_transfer(TOKEN, 1)});
+        let tx = Wallet::new(1).eip1559(Call::transfer(TOKEN, 0, 1));
+        Self { account, call, hash: tx.hash(), tx }
+    }
+
+    /// State overrides.
+    fn overrides(&self) -> Value {
+        json!({self.account.to_string(): {"balance": "0x1", "nonce": "0x7", "code": "0x5f5ff3",
+            "stateDiff": {self.hash.to_string(): self.hash}}})
+    }
+
+    fn filter(&self) -> Value {
+        json!({"fromBlock": "0x0", "toBlock": "latest", "address": TOKEN, "topics": [null, [self.hash]]})
+    }
+
+    fn simulation(&self) -> Value {
+        json!({"blockStateCalls": [{"blockOverrides": {"number": "0x9", "time": "0xffffffff"},
+            "stateOverrides": self.overrides(), "calls": [self.call, {"from": self.account, "input": "0x5f5ff3"}]}],
+            "validation": false, "traceTransfers": true, "returnFullTransactions": true})
+    }
+
+    fn typed_data(&self) -> Value {
+        let field = |name: &str, kind: &str| json!({"name": name, "type": kind});
+        json!({"types": {"EIP712Domain": [field("name", "string"), field("chainId", "uint256")],
+            "Leaf": [field("grid", "uint8[2][]"), field("who", "address")],
+            "Order": [field("leaves", "Leaf[]"), field("note", "bytes"), field("id", "int64")]},
+            "primaryType": "Order", "domain": {"name": "shop", "chainId": 732846},
+            "message": {"leaves": [{"grid": [[1, 2]], "who": self.account}], "note": "0x00ff", "id": "-5"}})
+    }
+}
+
+/// A method and its parameters.
+type Request = (&'static str, Value);
+
+/// Blocks, calls and filters.
+fn block_requests(of: &Subjects) -> Vec<Request> {
+    let (call, hash, over, filter) = (&of.call, of.hash, of.overrides(), of.filter());
+    vec![
         ("eth_blockNumber", json!([])),
         ("eth_getBlockByNumber", json!(["latest", true])),
         ("eth_getBlockByHash", json!([hash, false])),
@@ -118,7 +150,7 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         ("eth_call", json!([call, "latest", over, {"baseFeePerGas": "0x0"}])),
         ("eth_estimateGas", json!([call, "0x1"])),
         ("eth_createAccessList", json!([call, {"blockHash": hash}])),
-        ("eth_simulateV1", json!([simulated, "latest"])),
+        ("eth_simulateV1", json!([of.simulation(), "latest"])),
         ("eth_fillTransaction", json!([call])),
         ("eth_feeHistory", json!(["0x3", "latest", [1.5, 50, 99]])),
         ("eth_gasPrice", json!([])),
@@ -130,6 +162,13 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         ("eth_getFilterLogs", json!(["0x1"])),
         ("eth_uninstallFilter", json!(["0x1"])),
         ("eth_syncing", json!([])),
+    ]
+}
+
+/// Transactions, accounts, traces and the node itself.
+fn other_requests(of: &Subjects) -> Vec<Request> {
+    let (account, call, hash, over, raw) = (of.account, &of.call, of.hash, of.overrides(), of.tx.encoded());
+    vec![
         ("eth_sendRawTransaction", json!([raw])),
         ("eth_sendRawTransactionSync", json!([raw, 1])),
         ("eth_getBalance", json!([account, "safe"])),
@@ -162,13 +201,20 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         ("builder_release", json!([0])),
         ("builder_flushSender", json!([account])),
         ("web3_sha3", json!(["0x00"])),
-        ("eth_signTypedData_v4", json!([account, typed])),
-    ];
-    let request = |(method, params): &(&str, Value)| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let name = |(method, _): &(&str, Value)| (*method).to_owned();
+        ("eth_signTypedData_v4", json!([account, of.typed_data()])),
+    ]
+}
+
+pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
+    let subjects = Subjects::new();
+    let requests = [block_requests(&subjects), other_requests(&subjects)].concat();
+    let body =
+        |(method, params): &Request| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let mut seeds =
-        calls.iter().map(|one| (name(one), request(one).to_string().into_bytes())).collect::<Vec<_>>();
-    let batch = Value::Array(calls[..3].iter().chain(&calls[21..22]).map(request).collect());
+        requests.iter().map(|one| (one.0.to_owned(), body(one).to_string().into_bytes())).collect::<Vec<_>>();
+    // Three that read and one that sends.
+    let sends = requests.iter().filter(|(method, _)| *method == "eth_sendRawTransaction");
+    let batch = Value::Array(requests[..3].iter().chain(sends).map(body).collect());
     seeds.push(("batch".into(), batch.to_string().into_bytes()));
     seeds
 }
