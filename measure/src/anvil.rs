@@ -11,20 +11,15 @@ use super::{
 };
 use alloy_primitives::Bytes;
 use harness::{
-    anvil,
+    anvil::Anvil,
     blocks::Wallet,
-    child,
     cpu::cpu_time_of,
     http::Client,
     load::{self, Transfers},
     process::call,
 };
 use serde_json::json;
-use std::{
-    io::{BufRead, BufReader},
-    process::{Child, Stdio},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 pub(super) const RATIOS: &[Ratio] = &[
     Ratio { name: "anvil-send", target: 0.4, measure: || compare(1, 2_048, 15) },
@@ -50,7 +45,7 @@ fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
 
 fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> {
     let wallets = (0..SENDERS).map(|index| Wallet::new(index as u64 + 1)).collect::<Vec<_>>();
-    let anvil = Anvil::start(&wallets)?;
+    let anvil = start_anvil(&wallets)?;
     let builder = Builder::start(&wallets, 1000)?;
     let signer = |nonce: &mut u64| {
         let each = count / SENDERS;
@@ -82,7 +77,7 @@ fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> 
         },
         || {
             let bodies = signer(&mut theirs_nonce);
-            let spent = spend(&anvil.url, anvil.child.id(), &bodies, theirs_nonce);
+            let spent = spend(&anvil.url, anvil.id(), &bodies, theirs_nonce);
             theirs.push(each(spent));
             spent
         },
@@ -111,38 +106,12 @@ fn wait_for_blocks(url: &str, wallets: &[Wallet], nonce: u64) -> Result<(), Stri
     Ok(())
 }
 
-/// A running anvil.
-struct Anvil {
-    child: Child,
-    url: String,
-}
-
-impl Anvil {
-    fn start(wallets: &[Wallet]) -> Result<Self, String> {
-        let mut command = child::command(anvil::program()?);
-        command
-            .args(["--port", "0", "--chain-id", "732846", "--block-time", "1", "--gas-limit", "120000000"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        let mut child = child::spawn(command).map_err(|why| why.to_string())?;
-        let output = BufReader::new(child.stdout.take().ok_or("it has no output")?);
-        let mut lines = output.lines().map_while(Result::ok);
-        let address = lines.find_map(|line| Some(line.strip_prefix("Listening on ")?.to_owned()));
-        let url = format!("http://{}", address.ok_or("it does not say where it listens")?);
-        // It must be able to go on writing.
-        std::thread::spawn(move || lines.for_each(drop));
-        let anvil = Self { child, url };
-        let mut client = Client::connect(&anvil.url).map_err(|why| why.to_string())?;
-        for wallet in wallets {
-            call(&mut client, "anvil_setBalance", &json!([wallet.address(), BALANCE]))?;
-        }
-        Ok(anvil)
+/// anvil, with wallets that can pay.
+fn start_anvil(wallets: &[Wallet]) -> Result<Anvil, String> {
+    let anvil = Anvil::start(CHAIN_ID, &[])?;
+    let mut client = Client::connect(&anvil.url).map_err(|why| why.to_string())?;
+    for wallet in wallets {
+        call(&mut client, "anvil_setBalance", &json!([wallet.address(), BALANCE]))?;
     }
-}
-
-impl Drop for Anvil {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
+    Ok(anvil)
 }

@@ -1,8 +1,7 @@
 //! The run: requests in, kills in between, and then the count.
 
 use super::{
-    Options, PATIENCE, Target,
-    anvil::{self, Anvil},
+    Options, PATIENCE, Target, anvil,
     front::Front,
     hook::Hook,
     proxy::{Faults, Proxy},
@@ -135,7 +134,7 @@ pub async fn run(options: Options) -> Result<Report, String> {
     let (chain, proxy) = match options.target {
         Target::Pectin => (None, None),
         Target::Anvil => {
-            let anvil = Anvil::start()?;
+            let anvil = anvil::start()?;
             let proxy = Proxy::start(anvil.url.clone(), Faults::HARSH, options.seed).await;
             (Some(anvil), Some(proxy.map_err(|why| why.to_string())?))
         }

@@ -50,7 +50,7 @@ struct Side {
 impl Side {
     async fn start(latency_ms: u64) -> Result<Self, String> {
         let files = tempfile::tempdir().map_err(|why| why.to_string())?;
-        let anvil = Anvil::start()?;
+        let anvil = anvil::start()?;
         let proxy = Proxy::start(anvil.url.clone(), Faults::slow(latency_ms), 1).await;
         let proxy = proxy.map_err(|why| why.to_string())?;
         let node = Node::start(files.path(), Some(format!("{}={}", anvil::CHAIN_ID, proxy.url())))?;
