@@ -97,7 +97,7 @@ fn logs(c: &mut Criterion) {
     let tree = state::Tree::default().update(&genesis.writes);
     let layer = state::Layer::new(std::sync::Arc::new(values), tree, 0);
     let parent = bundler::Parent::new(genesis.header.clone(), layer);
-    let mut chain = blocks::Chain::at(parent, genesis.codes.clone(), config());
+    let mut chain = blocks::MemoryChain::at(parent, genesis.codes.clone(), config());
     for number in 0..10_000_u64 {
         let token = if number.is_multiple_of(100) { RARE_TOKEN } else { TOKEN };
         let call = |nonce| Call {

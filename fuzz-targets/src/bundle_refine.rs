@@ -13,7 +13,7 @@ use alloy_consensus::{
 };
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use harness::blocks::{self, Call, Chain, Wallet, contracts};
+use harness::blocks::{self, Call, MemoryChain, Wallet, contracts};
 use jam::{Bundle, Ed25519Secret, Params, codec::Encode, hash::blake2b, package::ExtrinsicSpec};
 use service::{
     accumulate::Claim,
@@ -150,7 +150,7 @@ fn known(bundle: &Bundle, senders: &[u8]) -> Vec<Transaction> {
     known.collect()
 }
 
-fn chain() -> Chain {
+fn chain() -> MemoryChain {
     let code = |byte: u8, code: &[u8]| (Address::repeat_byte(byte), U256::ZERO, code.to_vec().into());
     let wallets =
         (0..WALLETS).map(|index| (Wallet::new(index).address(), U256::from(u128::MAX >> 8), Bytes::new()));
@@ -161,10 +161,10 @@ fn chain() -> Chain {
         code(0x73, contracts::SPIN),
         code(0x74, contracts::DESTROY),
     ];
-    Chain::new(&wallets.chain(contracts).collect::<Vec<_>>())
+    MemoryChain::new(&wallets.chain(contracts).collect::<Vec<_>>())
 }
 
-fn bundle_of(chain: &mut Chain, calls: Vec<(u64, Call)>) -> Bundle {
+fn bundle_of(chain: &mut MemoryChain, calls: Vec<(u64, Call)>) -> Bundle {
     let sign = |(wallet, call)| Wallet::new(wallet).eip1559(call);
     let sealed = chain.build(&calls.into_iter().map(sign).collect::<Vec<_>>());
     chain.package(&sealed).1.bundle

@@ -7,7 +7,7 @@
 use super::sections::{Sections, joined};
 use alloy_primitives::{Address, B256};
 use arbitrary::{Result, Unstructured};
-use harness::blocks::{self, Call, Chain, Wallet};
+use harness::blocks::{self, Call, MemoryChain, Wallet};
 use jam::{HeaderHash, PackageHash, Params};
 use queue::{Config, Record, Version, model::resume};
 use service::genesis::Genesis;
@@ -131,7 +131,7 @@ fn life() -> Life {
         let values = genesis.writes.iter().map(|(key, value)| (*key, *value)).collect();
         let tree = state::Tree::default().update(&genesis.writes);
         let layer = state::Layer::new(std::sync::Arc::new(values), tree, 0);
-        Chain::at(
+        MemoryChain::at(
             bundler::Parent::new(genesis.header.clone(), layer),
             genesis.codes.clone(),
             blocks::config(),

@@ -2,7 +2,7 @@
 //! and hashed again.
 
 use alloy_primitives::{Address, B256, U256};
-use harness::blocks::{Call, Chain, Wallet, contracts};
+use harness::blocks::{Call, MemoryChain, Wallet, contracts};
 use state::{Blake2b, Hash, PartialTree, Witness, Writes, witness::CoverageError};
 use std::collections::BTreeSet;
 
@@ -58,7 +58,7 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
         (Address::repeat_byte(0x70), U256::ZERO, contracts::erc20()),
         (Address::repeat_byte(0x71), U256::ZERO, contracts::COUNT.to_vec().into()),
     ];
-    let mut chain = Chain::new(&accounts);
+    let mut chain = MemoryChain::new(&accounts);
     let calls = [
         vec![],
         vec![Call::transfer(Address::repeat_byte(9), 0, 1)],

@@ -16,9 +16,9 @@ pub struct Client {
     head: Vec<u8>,
 }
 
-/// An answer.
+/// What the server answered.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct Response {
     /// The HTTP status.
     pub status: u16,
     /// The headers, with names in small letters.
@@ -45,7 +45,7 @@ impl Client {
     }
 
     /// Sends JSON and waits for the answer.
-    pub fn post(&mut self, body: &[u8]) -> io::Result<Answer> {
+    pub fn post(&mut self, body: &[u8]) -> io::Result<Response> {
         self.request("POST", "/", &[("content-type", "application/json")], body)
     }
 
@@ -56,7 +56,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> io::Result<Answer> {
+    ) -> io::Result<Response> {
         self.head.clear();
         write!(self.head, "{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len())?;
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -71,7 +71,7 @@ impl Client {
         self.read()
     }
 
-    fn read(&mut self) -> io::Result<Answer> {
+    fn read(&mut self) -> io::Result<Response> {
         let mut line = String::new();
         let malformed = || io::Error::from(io::ErrorKind::InvalidData);
         self.stream.read_line(&mut line)?;
@@ -93,6 +93,6 @@ impl Client {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answer { status, headers, body })
+        Ok(Response { status, headers, body })
     }
 }

@@ -2,8 +2,8 @@
 //! says so.
 
 use crate::{
-    blocks::{Chain as Builder, Values, config},
-    http::{Answer, Client},
+    blocks::{MemoryChain, Values, config},
+    http::{Client, Response},
     openrpc::{Schemas, is_exempt},
     pool_backend::PoolBackend,
 };
@@ -36,7 +36,7 @@ pub struct World {
     /// Final blocks.
     pub archive: Arc<MemoryArchive>,
     /// One builder after each block, the newest last.
-    builders: Vec<Builder>,
+    builders: Vec<MemoryChain>,
     blocks: Vec<Arc<RecentBlock>>,
     finalized: usize,
     /// How many states are kept.
@@ -51,7 +51,7 @@ fn pool_config() -> txpool::Config {
     txpool::Config::dev()
 }
 
-fn recent(block: ReceiptedBlock, builder: &Builder) -> Arc<RecentBlock> {
+fn recent(block: ReceiptedBlock, builder: &MemoryChain) -> Arc<RecentBlock> {
     let state: LayerState<Values, Arc<CodeSet>> =
         LayerState::new(builder.parent.layer.clone(), builder.codes.clone());
     RecentBlock::new(block, Arc::new(state))
@@ -61,7 +61,7 @@ impl World {
     /// A node with the development chain and these accounts besides: address, balance, code.
     pub fn new(rpc_config: Config, accounts: &[(Address, U256, Bytes)]) -> Self {
         let runtime = Runtime::new().expect("threads can be started");
-        let builder = Builder::new(accounts);
+        let builder = MemoryChain::new(accounts);
         let block = SealedBlock::new(builder.parent.header.clone(), vec![]);
         let genesis = ReceiptedBlock { block, receipts: [].into() };
         let archive = Arc::new(MemoryArchive::default());
@@ -112,7 +112,7 @@ impl World {
     }
 
     /// The builder on the newest block.
-    pub fn builder(&self) -> &Builder {
+    pub fn builder(&self) -> &MemoryChain {
         &self.builders[self.builders.len() - 1]
     }
 
@@ -194,7 +194,7 @@ impl World {
     }
 
     /// Posts JSON and gives the answer.
-    pub fn post(&self, body: &Value) -> Answer {
+    pub fn post(&self, body: &Value) -> Response {
         self.client().post(body.to_string().as_bytes()).expect("the server answers")
     }
 

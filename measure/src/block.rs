@@ -14,7 +14,7 @@ use alloy_consensus::transaction::SignerRecoverable;
 use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256, map::HashMap};
 use bundler::{Packaged, Parent, Sealed};
-use harness::blocks::{self, BENEFICIARY, Call, Chain, Values, Wallet, contracts};
+use harness::blocks::{self, BENEFICIARY, Call, MemoryChain, Values, Wallet, contracts};
 use jam::{hash::blake2b, params::SEGMENT_BYTES};
 use revm::{
     Context, DatabaseRef, ExecuteCommitEvm, MainBuilder, MainContext,
@@ -57,7 +57,7 @@ enum Kind {
 
 struct World {
     plain: Plain,
-    chain: Chain,
+    chain: MemoryChain,
     wallets: Vec<Wallet>,
     stems: Vec<Stem>,
 }
@@ -94,7 +94,7 @@ fn world() -> World {
     codes.insert(contracts::erc20());
     let parent = Parent::new(header, Layer::new(Arc::new(values), tree, 0));
     let plain = Plain::new(wallets.iter().map(Wallet::address));
-    World { plain, chain: Chain::at(parent, codes, blocks::config()), wallets, stems }
+    World { plain, chain: MemoryChain::at(parent, codes, blocks::config()), wallets, stems }
 }
 
 /// One block with everything that both sides need.

@@ -33,7 +33,7 @@ const CODE_HASH: Hash = Hash::repeat_byte(9);
 
 fn event_against_insert(bundles: u64, params: &Params) -> f64 {
     allow_simulated_keys();
-    let chain = Chain::new(params);
+    let chain = ScriptedChain::new(params);
     let (mut spent, mut turns) = (Duration::ZERO, 0);
     let ours = || {
         let mut driver = Driver::new(&chain, bundles);
@@ -73,7 +73,7 @@ fn package(number: u64, version: u32) -> PackageHash {
 }
 
 /// A chain on which block after block is guaranteed and then accumulated, with what the service was at each.
-struct Chain {
+struct ScriptedChain {
     params: Params,
     author: Author,
     follower: Follower,
@@ -82,7 +82,7 @@ struct Chain {
     steps: Vec<(HeaderHash, Update, ServiceView)>,
 }
 
-impl Chain {
+impl ScriptedChain {
     fn new(params: &Params) -> Self {
         let author = Author::simulated(*params);
         let start = author.start();
@@ -135,7 +135,7 @@ impl Chain {
 
 /// A queue full of bundles, as many submitted as there are cores, and the driver's part.
 struct Driver<'a> {
-    chain: &'a Chain,
+    chain: &'a ScriptedChain,
     views: Vec<ChainView<'a>>,
     queue: Queue,
     now: Time,
@@ -144,7 +144,7 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(chain: &'a Chain, bundles: u64) -> Self {
+    fn new(chain: &'a ScriptedChain, bundles: u64) -> Self {
         let clock = SlotClock::starting_at(Time::ZERO, SLOT_MS);
         let config = Config {
             max_depth: usize::MAX,

@@ -5,7 +5,7 @@ use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use futures_util::future::BoxFuture;
 use harness::{
-    blocks::{Chain as Builder, Wallet, config},
+    blocks::{MemoryChain, Wallet, config},
     cpu::cpu_time_of,
     load::{self, Transfers},
 };
@@ -166,7 +166,7 @@ pub(super) fn api(
 
 /// A feed with the genesis of the development chain.
 pub(super) fn feed() -> Feed {
-    let chain = Builder::new(&[]);
+    let chain = MemoryChain::new(&[]);
     let block = SealedBlock::new(chain.parent.header.clone(), vec![]);
     let state = Arc::new(LayerState::new(chain.parent.layer, chain.codes));
     let recent = RecentBlock::new(ReceiptedBlock { block, receipts: [].into() }, state);

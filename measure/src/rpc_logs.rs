@@ -8,7 +8,7 @@ use super::{
 use alloy_consensus::{Eip658Value, Header, Receipt, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes, Log, U64, U256};
 use bundler::Draft;
-use harness::blocks::{self, Call, Chain as Builder, Wallet};
+use harness::blocks::{self, Call, MemoryChain, Wallet};
 use jam::HeaderHash;
 use node::runtime::StoreArchive;
 use queue::Record;
@@ -36,7 +36,7 @@ pub(super) fn logs() -> f64 {
     let runtime = runtime.expect("a runtime can be built");
     let folder = tempfile::tempdir().expect("there is room for a file");
     let (store, last) = store(folder.path());
-    let chain = Builder::new(&[]);
+    let chain = MemoryChain::new(&[]);
     let state = Arc::new(LayerState::new(chain.parent.layer, chain.codes));
     let index = Arc::new(PoolIndex::default());
     let archive = Arc::new(StoreArchive(store.clone()));

@@ -4,7 +4,7 @@ use super::{
     delays::{Delays, Own},
     node::ANSWER,
 };
-use harness::http::{Answer, Client};
+use harness::http::{Client, Response};
 use parking_lot::Mutex;
 use std::{
     io,
@@ -127,7 +127,7 @@ impl Watch {
     }
 }
 
-fn check(question: &Question, answer: &Answer) -> io::Result<()> {
+fn check(question: &Question, answer: &Response) -> io::Result<()> {
     let begin = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}"#, question.result);
     if answer.status == 200 && answer.body.starts_with(begin.as_bytes()) {
         return Ok(());

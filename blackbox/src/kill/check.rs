@@ -1,9 +1,9 @@
 //! What became of everything, once all has settled.
 
 use super::{
-    chain::{Chain, Mined},
     client::Rpc,
     fate::check_fates,
+    final_chain::{FinalChain, Mined},
     ledger::Ledger,
     load::counter,
     replay::Replay,
@@ -46,7 +46,7 @@ impl Findings {
 
 /// Looks at everything.
 pub(super) fn check(world: &World, rpc: &mut Rpc, ledger: &Ledger) -> Result<Findings, String> {
-    let chain = Chain::fetch(rpc)?;
+    let chain = FinalChain::fetch(rpc)?;
     let mut found = Findings::default();
     check_links(&chain, world, &mut found);
     check_validators(&chain, world, &mut found);
@@ -58,7 +58,7 @@ pub(super) fn check(world: &World, rpc: &mut Rpc, ledger: &Ledger) -> Result<Fin
 }
 
 /// One parent chain, from the first block to the final head.
-fn check_links(chain: &Chain, world: &World, found: &mut Findings) {
+fn check_links(chain: &FinalChain, world: &World, found: &mut Findings) {
     let mut parent = world.setup.genesis.id();
     for block in &chain.blocks {
         let id = block.id();
@@ -72,7 +72,7 @@ fn check_links(chain: &Chain, world: &World, found: &mut Findings) {
 }
 
 /// The validators have applied these blocks, each once, and no others.
-fn check_validators(chain: &Chain, world: &World, found: &mut Findings) {
+fn check_validators(chain: &FinalChain, world: &World, found: &mut Findings) {
     for (index, head) in world.service_heads().into_iter().enumerate() {
         found.expect(head == Some(chain.finalized), || {
             format!("validator {index} has the head {head:?}, the node {}", chain.finalized)
@@ -90,7 +90,7 @@ fn check_validators(chain: &Chain, world: &World, found: &mut Findings) {
 
 /// A second execution comes to the same roots, gas, receipts, balances and storage.
 fn check_execution(
-    chain: &Chain,
+    chain: &FinalChain,
     world: &World,
     rpc: &mut Rpc,
     found: &mut Findings,
@@ -151,7 +151,7 @@ fn check_balances(replay: &Replay, rpc: &mut Rpc, found: &mut Findings) -> Resul
 }
 
 /// The nonces of each account are 0, 1, 2 and so on.
-fn check_nonces(chain: &Chain, replay: &Replay, found: &mut Findings) {
+fn check_nonces(chain: &FinalChain, replay: &Replay, found: &mut Findings) {
     use alloy_consensus::{Transaction as _, transaction::SignerRecoverable};
     let mut next = BTreeMap::<Address, u64>::new();
     for tx in chain.blocks.iter().flat_map(|block| &block.transactions) {

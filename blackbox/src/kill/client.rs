@@ -15,14 +15,14 @@ const TRIES_MAX: u32 = 3000;
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Default)]
-struct Place {
+struct DoorState {
     url: Option<String>,
     is_closed: bool,
 }
 
 /// Where the node is, for all who talk to it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Door(Arc<(Mutex<Place>, Condvar)>);
+pub(super) struct Door(Arc<(Mutex<DoorState>, Condvar)>);
 
 impl Door {
     /// The node is there.
@@ -38,22 +38,22 @@ impl Door {
 
     /// There will be no node any more.
     pub(super) fn close(&self) {
-        let mut place = self.0.0.lock();
-        (place.url, place.is_closed) = (None, true);
+        let mut state = self.0.0.lock();
+        (state.url, state.is_closed) = (None, true);
         self.0.1.notify_all();
     }
 
     /// Waits for a node; `None` if there will be none.
     fn url(&self) -> Option<String> {
-        let mut place = self.0.0.lock();
+        let mut state = self.0.0.lock();
         loop {
-            if place.is_closed {
+            if state.is_closed {
                 return None;
             }
-            if let Some(url) = &place.url {
+            if let Some(url) = &state.url {
                 return Some(url.clone());
             }
-            self.0.1.wait_for(&mut place, LOOK_EVERY);
+            self.0.1.wait_for(&mut state, LOOK_EVERY);
         }
     }
 }
@@ -74,7 +74,7 @@ pub(super) enum Silence {
 }
 
 /// What a node said to one request: a result, or an error's text.
-pub(super) type Answer = Result<Value, String>;
+pub(super) type CallResult = Result<Value, String>;
 
 impl Rpc {
     /// A client for the node behind a door.
@@ -83,7 +83,7 @@ impl Rpc {
     }
 
     /// Sends requests as one batch, once. One answer for each, in order.
-    pub(super) fn try_batch(&mut self, calls: &[(&str, Value)]) -> Result<Vec<Answer>, Silence> {
+    pub(super) fn try_batch(&mut self, calls: &[(&str, Value)]) -> Result<Vec<CallResult>, Silence> {
         if calls.is_empty() {
             return Ok(vec![]);
         }
@@ -111,7 +111,7 @@ impl Rpc {
     }
 
     /// Sends requests in batches until all are answered; `None` if there is no node any more, or it does not answer.
-    pub(super) fn batch(&mut self, calls: &[(&str, Value)]) -> Option<Vec<Answer>> {
+    pub(super) fn batch(&mut self, calls: &[(&str, Value)]) -> Option<Vec<CallResult>> {
         let mut answers = Vec::with_capacity(calls.len());
         for some in calls.chunks(BATCH_MAX) {
             let mut tries = 0;
@@ -135,12 +135,12 @@ impl Rpc {
     }
 }
 
-fn parse(reply: &[u8], count: usize) -> Option<Vec<Answer>> {
+fn parse(reply: &[u8], count: usize) -> Option<Vec<CallResult>> {
     let replies = serde_json::from_slice::<Vec<Value>>(reply).ok()?;
     let mut answers = vec![None; count];
     for mut reply in replies {
-        let place = answers.get_mut(usize::try_from(reply["id"].as_u64()?).ok()?)?;
-        *place = Some(match reply["error"]["message"].as_str() {
+        let slot = answers.get_mut(usize::try_from(reply["id"].as_u64()?).ok()?)?;
+        *slot = Some(match reply["error"]["message"].as_str() {
             Some(why) => Err(why.to_owned()),
             None => Ok(reply["result"].take()),
         });

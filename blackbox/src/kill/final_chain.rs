@@ -25,7 +25,7 @@ impl Mined {
 
 /// All final blocks but the first.
 #[derive(Clone, Debug)]
-pub(super) struct Chain {
+pub(super) struct FinalChain {
     /// The blocks.
     pub(super) blocks: Vec<Mined>,
     /// The last of them, as the node calls it.
@@ -34,7 +34,7 @@ pub(super) struct Chain {
     pub(super) receipts: HashMap<B256, (bool, u64)>,
 }
 
-impl Chain {
+impl FinalChain {
     /// Fetches it all.
     pub(super) fn fetch(rpc: &mut Rpc) -> Result<Self, String> {
         let head = rpc.ask("eth_getBlockByNumber", json!(["finalized", false]))?;

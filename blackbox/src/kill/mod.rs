@@ -15,13 +15,13 @@
 //! The same seed gives the same plan: the same moments, troubles and transactions. What the node does in between is up
 //! to the machine, so two runs are never quite the same; that is the point.
 
-mod chain;
 mod check;
 mod child;
 mod client;
 mod disk;
 mod fake_clock;
 mod fate;
+mod final_chain;
 mod full_disk;
 mod judge;
 mod ledger;

@@ -200,7 +200,7 @@ fn environment(tx: &TxEnvelope, sender: Address) -> TxEnv {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use harness::blocks::{BENEFICIARY, Call, Chain, Wallet, contracts};
+    use harness::blocks::{BENEFICIARY, Call, MemoryChain, Wallet, contracts};
     use types::Transaction;
 
     /// The builder's roots are those of the replay, with contracts, transfers and a call that fails.
@@ -208,7 +208,7 @@ mod tests {
     fn the_builder_comes_to_the_same() {
         let wallet = Wallet::new(1);
         let funds = U256::from(10).pow(U256::from(20));
-        let mut chain = Chain::new(&[(wallet.address(), funds, Bytes::new())]);
+        let mut chain = MemoryChain::new(&[(wallet.address(), funds, Bytes::new())]);
         let dev =
             service::genesis::DEV_ACCOUNTS.map(|it| (it, U256::from(service::genesis::DEV_BALANCE_WEI)));
         let mut replay =

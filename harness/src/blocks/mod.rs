@@ -20,9 +20,9 @@ pub const BENEFICIARY: Address = Address::repeat_byte(0xfe);
 /// The values of the test chain are in memory.
 pub type Values = Arc<MemoryValues>;
 
-/// A chain at its newest block.
+/// A chain in memory, at its newest block, with what builds the next one.
 #[derive(Clone)]
-pub struct Chain {
+pub struct MemoryChain {
     /// What builds blocks.
     pub bundler: Bundler,
     /// The builder's key.
@@ -59,7 +59,7 @@ pub fn context(number: u8) -> RefineContext {
     }
 }
 
-impl Chain {
+impl MemoryChain {
     /// The development chain, with these accounts besides: address, balance, code.
     pub fn new(accounts: &[(Address, U256, Bytes)]) -> Self {
         let Genesis { mut header, mut writes, mut codes } = Genesis::dev(&config());

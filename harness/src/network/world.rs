@@ -1,6 +1,6 @@
 //! What there is to talk about: an EVM block in a bundle, its report on a JAM chain, shards, segments, a state.
 
-use crate::blocks::{Call, Chain, Wallet};
+use crate::blocks::{Call, MemoryChain, Wallet};
 use alloy_primitives::{Address, U256};
 use jam::{
     Assurance, Block, Bundle, ErasureCode, Guarantee, Hash, Header, ImportRoot, ImportSpec, PackageHash,
@@ -90,7 +90,7 @@ fn evm_bundle() -> (Bundle, Vec<Bytes>) {
     let ether = U256::from(10).pow(U256::from(18));
     let wallets = (0..4).map(Wallet::new).collect::<Vec<_>>();
     let funded = wallets.iter().map(|wallet| (wallet.address(), ether, Bytes::new())).collect::<Vec<_>>();
-    let mut chain = Chain::new(&funded);
+    let mut chain = MemoryChain::new(&funded);
     let transfers = wallets.iter().flat_map(|wallet| {
         (0..10).map(|nonce| wallet.eip1559(Call::transfer(Address::repeat_byte(nonce as u8 + 1), nonce, 5)))
     });

@@ -14,7 +14,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_genesis::Genesis as File;
 use alloy_primitives::{KECCAK256_EMPTY, Log};
 use bundler::{Opening, Parent, Sealed};
-use harness::blocks::{Chain, Values};
+use harness::blocks::{MemoryChain, Values};
 use revm::primitives::hardfork::SpecId;
 use state::{Blake2b, Key, Value, Values as _, Writes, account_writes};
 use tests::recorded::{Replayed, config, replay, rules, spec, start};
@@ -93,7 +93,8 @@ fn blocks_of_our_fork_go_through_bundler_and_refine() {
             };
             let mut parent = replay.blocks[index - 1].block.header.clone();
             parent.state_root = layer.root();
-            let chain = Chain::at(Parent::new(parent, layer), replay.codes.clone(), config(replay.chain_id));
+            let chain =
+                MemoryChain::at(Parent::new(parent, layer), replay.codes.clone(), config(replay.chain_id));
             let ours = ours(&chain, &block.header, run);
             assert_eq!(effects(&ours.receipts), effects(&executed.receipts)[range]);
             if run.len() == transactions.len() {
@@ -112,7 +113,7 @@ fn blocks_of_our_fork_go_through_bundler_and_refine() {
 }
 
 /// Builds a block of these transactions under the conditions of a recorded one, and lets a validator refine it.
-fn ours(chain: &Chain, recorded: &Header, transactions: &[TxEnvelope]) -> Sealed<Values> {
+fn ours(chain: &MemoryChain, recorded: &Header, transactions: &[TxEnvelope]) -> Sealed<Values> {
     let opening = Opening { now_secs: recorded.timestamp, beneficiary: recorded.beneficiary, build: 1 };
     let mut open = chain.bundler.open(chain.parent.clone(), chain.codes.clone(), opening).unwrap();
     assert_eq!(open.header().base_fee_per_gas, recorded.base_fee_per_gas);

@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use bundler::Sealed;
-use harness::blocks::{Call, Chain, Values, Wallet, contracts};
+use harness::blocks::{Call, MemoryChain, Values, Wallet, contracts};
 use jam::{Bundle, Ed25519Secret, WorkError, codec::Encode, hash::blake2b};
 use service::{
     Config, blobs,
@@ -16,7 +16,7 @@ use state::{AccountKeys, Blake2b, CodeSet};
 const COUNTER: Address = Address::repeat_byte(0xc1);
 
 struct Case {
-    chain: Chain,
+    chain: MemoryChain,
     sealed: Sealed<Values>,
     bundle: Bundle,
 }
@@ -25,7 +25,7 @@ impl Case {
     fn new() -> Self {
         let alice = Wallet::new(0);
         let ether = U256::from(10).pow(U256::from(18));
-        let mut chain = Chain::new(&[
+        let mut chain = MemoryChain::new(&[
             (alice.address(), ether, Bytes::new()),
             (COUNTER, U256::ZERO, Bytes::from_static(contracts::COUNT)),
         ]);

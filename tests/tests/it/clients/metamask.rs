@@ -5,7 +5,7 @@
 
 use super::Network;
 use harness::{
-    http::{Answer, Client},
+    http::{Client, Response},
     openrpc::Schemas,
     process::Pectin,
 };
@@ -50,7 +50,7 @@ fn fits(expected: &Value, answer: &Value) -> bool {
     }
 }
 
-fn post(client: &mut Client, body: &str) -> Answer {
+fn post(client: &mut Client, body: &str) -> Response {
     client.request("POST", "/", &headers(), body.as_bytes()).unwrap()
 }
 

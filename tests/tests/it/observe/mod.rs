@@ -7,7 +7,7 @@ mod served;
 
 use harness::{
     blocks::{Call, Wallet},
-    http::{Answer, Client},
+    http::{Client, Response},
     process::{Pectin, call},
 };
 use serde_json::json;
@@ -28,11 +28,11 @@ fn dev(arguments: &[&str]) -> (Pectin, String) {
     (pectin, url)
 }
 
-fn get(url: &str, path: &str) -> Answer {
+fn get(url: &str, path: &str) -> Response {
     Client::connect(url).unwrap().request("GET", path, &[], b"").unwrap()
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Response) -> String {
     String::from_utf8(answer.body.clone()).unwrap()
 }
 
