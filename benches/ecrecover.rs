@@ -4,8 +4,8 @@
 
 use alloy_primitives::{Address, B256, Signature};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use harness::blocks::{Call, Wallet};
 use std::hint::black_box;
-use tests::blocks::{Call, Wallet};
 
 fn signed(count: u64) -> Vec<(Signature, B256)> {
     let transfer = |index| Wallet::new(index % 7).eip1559(Call::transfer(Address::repeat_byte(9), index, 1));

@@ -5,13 +5,13 @@
 
 use alloy_primitives::{Address, B256, U256};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use harness::blocks::{self, Call, Wallet, contracts};
 use jam::{Ed25519Secret, HeaderHash, Params};
 use queue::Record;
 use service::{Config, genesis::Genesis};
 use state::{Key, Values};
 use std::hint::black_box;
 use store::{Batch, Chain, LogFilter, LogLimits, Options, Store, Unfinished};
-use tests::blocks::{self, Call, Wallet, contracts};
 use types::{Time, Transaction};
 
 const TOKEN: Address = Address::repeat_byte(0x70);
@@ -97,7 +97,7 @@ fn logs(c: &mut Criterion) {
     let tree = state::Tree::default().update(&genesis.writes);
     let layer = state::Layer::new(std::sync::Arc::new(values), tree, 0);
     let parent = bundler::Parent::new(genesis.header.clone(), layer);
-    let mut chain = blocks::Chain::at(parent, genesis.codes.clone(), config());
+    let mut chain = blocks::MemoryChain::at(parent, genesis.codes.clone(), config());
     for number in 0..10_000_u64 {
         let token = if number.is_multiple_of(100) { RARE_TOKEN } else { TOKEN };
         let call = |nonce| Call {

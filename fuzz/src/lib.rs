@@ -1,4 +1,4 @@
-//! The frame of every fuzz target: libFuzzer chooses bytes, `tests::fuzz` looks at them, and the memory that they may cost
+//! The frame of every fuzz target: libFuzzer chooses bytes, `fuzz_targets` looks at them, and the memory that they may cost
 //! is limited.
 
 pub use libfuzzer_sys;
@@ -11,7 +11,7 @@ use std::alloc::System;
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
 /// Runs a target on bytes.
-pub fn run(target: &tests::fuzz::Target, bytes: &[u8]) {
+pub fn run(target: &fuzz_targets::Target, bytes: &[u8]) {
     let before = MEMORY.allocated();
     let limit = before.saturating_add(target.memory_bytes_max);
     MEMORY.set_limit(limit).expect("less is in use than is allowed");
@@ -24,8 +24,8 @@ pub fn run(target: &tests::fuzz::Target, bytes: &[u8]) {
 macro_rules! target {
     ($name:literal) => {
         $crate::libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-            static TARGET: std::sync::LazyLock<&'static tests::fuzz::Target> =
-                std::sync::LazyLock::new(|| tests::fuzz::target($name).expect("it is listed"));
+            static TARGET: std::sync::LazyLock<&'static fuzz_targets::Target> =
+                std::sync::LazyLock::new(|| fuzz_targets::target($name).expect("it is listed"));
             $crate::run(&TARGET, bytes);
         });
     };

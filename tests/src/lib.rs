@@ -12,31 +12,14 @@
 //!   ratios [--only NAME]   what we cost against what is unavoidable   RATIO <name> <value> <target>
 //! ```
 //!
-//! Each judge is a small binary in `src/bin` over a module here; its closing line is a contract. The integration
-//! tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
+//! Each judge is a small binary in `src/bin`; its closing line is a contract. What it runs is in a crate of its own where it
+//! needs other features of the product's crates than the rest: `simulators` (`sim`, `sender-sim`), `blackbox` (`kill`, `abuse`,
+//! `sender-e2e`), `measure` (`ratios`). Here is what needs none: specification vectors, the recorded chain with the answers
+//! that others gave on it, the suite that every store of the sender passes. The binaries are all here, so that one command
+//! builds them. The integration tests (one binary, `tests/it`) run the same modules on the fixtures, if there are any.
 
-pub mod abuse;
-pub mod blocks;
-pub mod child;
-pub mod crash;
-pub mod devnet;
-pub mod fixtures;
-pub mod fuzz;
-pub mod http;
-pub mod kill;
-pub mod load;
-pub mod network;
 pub mod packed;
-pub mod pool_backend;
-pub mod ports;
-pub mod process;
-pub mod product;
-pub mod ratios;
 pub mod recorded;
 pub mod rpc_compat;
-pub mod rpc_world;
-pub mod sender_e2e;
-pub mod sender_sim;
 pub mod sender_store;
-pub mod sim;
 pub mod vectors;

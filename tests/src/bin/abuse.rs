@@ -1,9 +1,9 @@
 //! `abuse [--bodies N] [--seed S] [--seconds S]`: everything that a client must not do, done to the real node.
 //!
-//! The binary is the product (see [`tests::product`]).
+//! The binary is the product (see [`harness::product`]).
 
+use blackbox::abuse::{Options, run};
 use std::{process::ExitCode, time::Duration};
-use tests::abuse::{Options, run};
 
 const USAGE: &str = "usage: abuse [--bodies N] [--seed S] [--seconds S]";
 

@@ -1,12 +1,10 @@
 //! `kill [--kills N] [--seed S] [--slot-ms MS] [--bin PATH] | --soak MINUTES`: kills the real node, again and again.
 //!
-//! The binary is the product (see [`tests::product`]) unless `--bin` names another.
+//! The binary is the product (see [`harness::product`]) unless `--bin` names another.
 
+use blackbox::kill::{Options, run, soak};
+use harness::product;
 use std::{path::PathBuf, process::ExitCode};
-use tests::{
-    kill::{Options, run, soak},
-    product,
-};
 
 const USAGE: &str = "usage: kill [--kills N] [--soak MINUTES] [--seed S] [--slot-ms MS] [--bin PATH]";
 

@@ -3,6 +3,7 @@
 //! Prints `listening NAME ADDRESS`, then a line for whatever it is told. A line on its standard input makes it announce
 //! its next block; when the input ends, so does it.
 
+use harness::network::{Validator, World, config};
 use network::{Announcement, Endpoint, Limits, Role};
 use std::{
     error::Error,
@@ -12,7 +13,6 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
 };
-use tests::network::{Validator, World, config};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 #[tokio::main]

@@ -2,12 +2,12 @@
 //!
 //! Each ratio is measured in a process of its own, so that what one leaves in memory does not slow down the next.
 
+use measure::Ratio;
 use std::process::{Command, ExitCode};
-use tests::ratios::{self, Ratio};
 
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).collect::<Vec<_>>();
-    let all = ratios::all();
+    let all = measure::all();
     match arguments.as_slice() {
         [] => {
             let over = all.iter().filter(|ratio| !is_met_alone(ratio)).count();
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
             }
         },
         // The server of a ratio runs in a process of its own, so that its work can be told from the clients'.
-        [flag] if flag == "--serve-rpc" => tests::ratios::rpc::serve(),
+        [flag] if flag == "--serve-rpc" => measure::rpc::serve(),
         _ => {
             eprintln!("usage: ratios [--only NAME]");
             ExitCode::from(2)

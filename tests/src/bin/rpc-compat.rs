@@ -4,14 +4,12 @@
 //! go there; with `--dev` they go to a `pectin dev` that begins with the recorded chain's last state. Then misses do not
 //! fail: which requests make sense depends on the node.
 
+use harness::{openrpc::Schemas, process::Pectin};
 use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tests::{
-    process::Pectin,
-    rpc_compat::{Fixture, Report, Schemas, fixtures, serve},
-};
+use tests::rpc_compat::{Fixture, Report, fixtures, serve};
 
 struct Arguments {
     tests: Option<PathBuf>,
@@ -40,7 +38,7 @@ fn main() -> ExitCode {
         eprintln!("usage: rpc-compat [--tests DIR] [--url URL | --dev] [--only METHOD]");
         return ExitCode::from(2);
     };
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return ExitCode::from(2) };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return ExitCode::from(2) };
     match run(&folder, &arguments) {
         Ok(report) => {
             println!("{report}");

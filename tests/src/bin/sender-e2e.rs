@@ -1,8 +1,8 @@
 //! `sender-e2e --target pectin|anvil --requests N --accounts N --kills N [--seed N]`: managed accounts, end to end.
 //! `sender-e2e --measure`: accepts and transactions per second.
 
+use blackbox::sender_e2e::{Options, Target, measure, run};
 use std::process::ExitCode;
-use tests::sender_e2e::{Options, Target, measure, run};
 
 const USAGE: &str = "usage: sender-e2e [--target pectin|anvil] [--requests N] [--accounts N] [--kills N] [--seed N] \
                      | --measure";

@@ -9,9 +9,9 @@ use devnet::{
     Devnet,
     validator::{Options, run},
 };
+use harness::devnet::{Network, Setup};
 use rustix::time::{ClockId, clock_gettime};
 use std::{error::Error, process::ExitCode, time::Duration};
-use tests::devnet::{Network, Setup};
 
 /// A busy machine may miss a slot.
 const TRIES: u64 = 5;

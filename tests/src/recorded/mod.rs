@@ -9,7 +9,6 @@ mod trie;
 
 pub use trie::Trie;
 
-use crate::blocks::Values;
 use alloy_consensus::{
     Block, EMPTY_OMMER_ROOT_HASH, EMPTY_ROOT_HASH, Eip658Value, Header, ReceiptEnvelope, TxEnvelope,
     transaction::SignerRecoverable,
@@ -23,6 +22,7 @@ use alloy_eips::{
 use alloy_genesis::Genesis as File;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::Decodable;
+use harness::blocks::Values;
 use jam::Ed25519Secret;
 use revm::{
     DatabaseCommit, DatabaseRef,

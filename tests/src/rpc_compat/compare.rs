@@ -1,6 +1,6 @@
 //! One answer against the recorded one.
 
-use super::Schemas;
+use harness::openrpc::Schemas;
 use serde_json::Value;
 
 /// How an answer compares.

@@ -1,11 +1,9 @@
 //! The recorded chain behind the real server.
 
-use crate::{
-    pool_backend::PoolBackend,
-    recorded::{Layer, Replay, Trie, replay},
-};
+use crate::recorded::{Layer, Replay, Trie, replay};
 use alloy_consensus::{Block, ReceiptEnvelope, TxEnvelope, transaction::SignerRecoverable};
 use alloy_primitives::{Address, B256, Bytes, U256};
+use harness::pool_backend::PoolBackend;
 use revm::state::AccountInfo;
 use rpc::{
     Api, Chain, Config, Feed, Foreign, Health, LayerState, Limits, MemoryArchive, Parts, PoolIndex,
@@ -19,7 +17,7 @@ use types::{BlockId, ReceiptedBlock, SealedBlock, Transaction};
 /// The state after a recorded block: as we keep it, but committed to as its header says, and with the hashes of all
 /// blocks before it.
 struct RecordedState {
-    inner: LayerState<crate::blocks::Values, Arc<CodeSet>>,
+    inner: LayerState<harness::blocks::Values, Arc<CodeSet>>,
     trie: Arc<Trie>,
     hashes: Arc<Vec<B256>>,
 }

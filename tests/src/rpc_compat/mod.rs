@@ -14,11 +14,9 @@ mod compare;
 mod fixture;
 mod import;
 mod report;
-mod schema;
 
 pub use allowed::allowed;
 pub use compare::{Verdict, judge};
 pub use fixture::{Fixture, fixtures};
 pub use import::{Import, serve};
 pub use report::{Line, Report};
-pub use schema::{Schemas, is_exempt};

@@ -1,7 +1,7 @@
 //! The table, and what was not expected.
 
-use super::{Fixture, Schemas, allowed, judge};
-use crate::http::Client;
+use super::{Fixture, allowed, judge};
+use harness::{http::Client, openrpc::Schemas};
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt, io};
 

@@ -4,7 +4,6 @@
 
 pub mod bench;
 pub mod conformance;
-pub mod redis_server;
 pub mod twins;
 
 use alloy_primitives::{Address, keccak256};

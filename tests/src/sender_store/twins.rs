@@ -1,6 +1,6 @@
 //! Twins: the same random commits, leases and reads on two stores must have the same answers.
 
-use crate::sim::rng::Rng;
+use harness::rng::Rng;
 use sender::store::{Acquired, Store};
 use sender_model::{Authority, Commit, Fence, Precondition, Write};
 

@@ -59,7 +59,7 @@ fn judge(file: &File<'_>) -> Verdict {
                 // A block that must be refused; why may lie outside of what we check.
                 return Ok(());
             }
-            import(&params, &block, &before.entries, &after.entries)
+            Import { params: &params, block: &block, before: &before.entries, after: &after.entries }.check()
         }
     }
 }
@@ -133,112 +133,148 @@ fn same<T: PartialEq>(what: &str, ours: &T, recorded: &T) -> Verdict {
     if ours == recorded { Ok(()) } else { Err(format!("another {what} afterwards")) }
 }
 
-fn import(params: &Params, block: &Block, before: &Entries, after: &Entries) -> Verdict {
-    let header = &block.header;
-    same("extrinsic hash", &block.extrinsic.hash(), &header.extrinsic_hash)?;
-    let slot: u32 = part(before, StateIndex::Slot, params)?;
-    let prior = Epoch::of_state(
-        params,
-        slot,
-        &part(before, StateIndex::Validators, params)?,
-        &part(before, StateIndex::PreviousValidators, params)?,
-        &part(before, StateIndex::Safrole, params)?,
-        &part(before, StateIndex::Entropy, params)?,
-    );
-    let epoch = prior.after(params, header).map_err(|e| e.to_string())?.unwrap_or_else(|| prior.clone());
-    check_epoch(params, &epoch, header.slot, after)?;
+/// A step of the chain: the block, and the recorded states around it.
+struct Import<'a> {
+    params: &'a Params,
+    block: &'a Block,
+    before: &'a Entries,
+    after: &'a Entries,
+}
 
-    let recent: RecentBlocks = part(before, StateIndex::RecentBlocks, params)?;
-    let mut ready: ReadyQueue = part(before, StateIndex::ReadyQueue, params)?;
-    let mut accumulated: Accumulated = part(before, StateIndex::Accumulated, params)?;
-    let mut pending = stf::shared(part(before, StateIndex::PendingReports, params)?);
-    let known = known_packages(&pending, &recent, &ready, &accumulated);
-    let mut records = Arc::new(part::<DisputeRecords>(before, StateIndex::Disputes, params)?);
-    disputes::apply(params, &prior, &mut pending, &mut records, &block.extrinsic.disputes)
-        .map_err(|refusal| format!("disputes refused: {refusal}"))?;
-    same("ψ", &*records, &part(after, StateIndex::Disputes, params)?)?;
-    let availability = assurances::apply(
-        params,
-        &mut pending,
-        &prior.current,
-        &block.extrinsic.assurances,
-        header.parent,
-        header.slot,
-    )
-    .map_err(|refusal| format!("assurances refused: {refusal}"))?;
-
-    let mut seen = History::from(&recent);
-    if !seen.note_state_root(header.prior_state_root) {
-        return Err("the header has another prior state root than β".into());
+impl Import<'_> {
+    fn before<T: Decode>(&self, index: StateIndex) -> Result<T, String> {
+        part(self.before, index, self.params)
     }
-    let pools: AuthPools = part(before, StateIndex::AuthPools, params)?;
-    let context = ReportContext {
-        params,
-        slot: header.slot,
-        epoch: &epoch,
-        assignments: [
-            &epoch.assignment(params, header.slot),
-            &epoch.previous_assignment(params, header.slot),
-        ],
-        offenders: &records.offenders,
-        history: &seen,
-        is_known: &|package| known.contains(package),
-        pools: Some(&pools),
-        services: Some(&|id| {
-            let bytes = before.get(&service_key(id))?;
-            stf::facts(&ServiceInfo::decode(bytes, params).ok()?)
-        }),
-        is_ancestor: None,
-    };
-    let reported = reports::apply(&context, &mut pending, &block.extrinsic.guarantees)
-        .map_err(|refusal| format!("guarantees refused: {refusal}"))?;
-    same("ρ", &pending, &stf::shared(part(after, StateIndex::PendingReports, params)?))?;
 
-    let available = availability.reports().collect::<Vec<_>>();
-    let recorded: Accumulated = part(after, StateIndex::Accumulated, params)?;
-    let gas = accumulation_gas(params, before)?;
-    let taken = really_taken(
-        &recorded,
-        |taken| {
+    fn after<T: Decode>(&self, index: StateIndex) -> Result<T, String> {
+        part(self.after, index, self.params)
+    }
+
+    fn check(&self) -> Verdict {
+        let (params, header) = (self.params, &self.block.header);
+        same("extrinsic hash", &self.block.extrinsic.hash(), &header.extrinsic_hash)?;
+        let prior = epoch_of(params, self.before(StateIndex::Slot)?, self.before)?;
+        let epoch = prior.after(params, header).map_err(|e| e.to_string())?.unwrap_or_else(|| prior.clone());
+        // Who validates and how guarantors are assigned, derived from headers alone, must be what the state says.
+        let recorded = epoch_of(params, header.slot, self.after)?;
+        same("epoch (κ, λ, γ_P, η₁, η₂, η₃)", &epoch, &recorded)?;
+
+        let mut pending = stf::shared(self.before(StateIndex::PendingReports)?);
+        let known = self.known_packages(&pending)?;
+        let records = self.disputes(&prior, &mut pending)?;
+        let extrinsic = &self.block.extrinsic;
+        let availability = assurances::apply(
+            params,
+            &mut pending,
+            &prior.current,
+            &extrinsic.assurances,
+            header.parent,
+            header.slot,
+        )
+        .map_err(|refusal| format!("assurances refused: {refusal}"))?;
+        let reported = self.guarantees(&epoch, &records, &known, &mut pending)?;
+        same("ρ", &pending, &stf::shared(self.after(StateIndex::PendingReports)?))?;
+        self.accumulation(&availability)?;
+        self.history(&reported)
+    }
+
+    /// ψ.
+    fn disputes(&self, prior: &Epoch, pending: &mut assurances::Pending) -> Result<DisputeRecords, String> {
+        let mut records = Arc::new(self.before::<DisputeRecords>(StateIndex::Disputes)?);
+        disputes::apply(self.params, prior, pending, &mut records, &self.block.extrinsic.disputes)
+            .map_err(|refusal| format!("disputes refused: {refusal}"))?;
+        same("ψ", &*records, &self.after(StateIndex::Disputes)?)?;
+        Ok(Arc::unwrap_or_clone(records))
+    }
+
+    /// ρ, as far as guarantees change it.
+    fn guarantees(
+        &self,
+        epoch: &Epoch,
+        records: &DisputeRecords,
+        known: &BTreeSet<jam::PackageHash>,
+        pending: &mut assurances::Pending,
+    ) -> Result<reports::Reported, String> {
+        let (params, header) = (self.params, &self.block.header);
+        let mut seen = History::from(&self.before::<RecentBlocks>(StateIndex::RecentBlocks)?);
+        if !seen.note_state_root(header.prior_state_root) {
+            return Err("the header has another prior state root than β".into());
+        }
+        let pools: AuthPools = self.before(StateIndex::AuthPools)?;
+        let context = ReportContext {
+            params,
+            slot: header.slot,
+            epoch,
+            assignments: [
+                &epoch.assignment(params, header.slot),
+                &epoch.previous_assignment(params, header.slot),
+            ],
+            offenders: &records.offenders,
+            history: &seen,
+            is_known: &|package| known.contains(package),
+            pools: Some(&pools),
+            services: Some(&|id| {
+                let bytes = self.before.get(&service_key(id))?;
+                stf::facts(&ServiceInfo::decode(bytes, params).ok()?)
+            }),
+            is_ancestor: None,
+        };
+        reports::apply(&context, pending, &self.block.extrinsic.guarantees)
+            .map_err(|refusal| format!("guarantees refused: {refusal}"))
+    }
+
+    /// ξ and ω.
+    fn accumulation(&self, availability: &assurances::Availability) -> Verdict {
+        let (params, to) = (self.params, self.block.header.slot);
+        let from: u32 = self.before(StateIndex::Slot)?;
+        let mut ready: ReadyQueue = self.before(StateIndex::ReadyQueue)?;
+        let mut accumulated: Accumulated = self.before(StateIndex::Accumulated)?;
+        let available = availability.reports().collect::<Vec<_>>();
+        let recorded: Accumulated = self.after(StateIndex::Accumulated)?;
+        let gas = accumulation_gas(params, self.before)?;
+        let tried = |taken| {
             let (ready, accumulated) = (&mut ready.clone(), &mut accumulated.clone());
-            accumulation::apply(params, ready, accumulated, &available, slot, header.slot, taken)
-        },
-        gas,
-    )?;
-    accumulation::apply(params, &mut ready, &mut accumulated, &available, slot, header.slot, taken);
-    same("ξ", &accumulated, &recorded)?;
-    same("ω", &ready, &part(after, StateIndex::ReadyQueue, params)?)?;
+            accumulation::apply(params, ready, accumulated, &available, from, to, taken)
+        };
+        let taken = really_taken(&recorded, tried, gas)?;
+        accumulation::apply(params, &mut ready, &mut accumulated, &available, from, to, taken);
+        same("ξ", &accumulated, &recorded)?;
+        same("ω", &ready, &self.after(StateIndex::ReadyQueue)?)
+    }
 
-    let outputs: Vec<AccumulationOutput> = part(after, StateIndex::AccumulationOutputs, params)?;
-    let mut recent = recent;
-    let root = history::accumulate_root(&outputs);
-    history::apply(params, &mut recent, header.hash(), header.prior_state_root, root, reported.packages());
-    same("β", &recent, &part(after, StateIndex::RecentBlocks, params)?)
+    /// β.
+    fn history(&self, reported: &reports::Reported) -> Verdict {
+        let header = &self.block.header;
+        let outputs: Vec<AccumulationOutput> = self.after(StateIndex::AccumulationOutputs)?;
+        let mut recent: RecentBlocks = self.before(StateIndex::RecentBlocks)?;
+        let (root, packages) = (history::accumulate_root(&outputs), reported.packages());
+        history::apply(self.params, &mut recent, header.hash(), header.prior_state_root, root, packages);
+        same("β", &recent, &self.after(StateIndex::RecentBlocks)?)
+    }
+
+    /// Packages that must not be reported again.
+    fn known_packages(&self, pending: &assurances::Pending) -> Result<BTreeSet<jam::PackageHash>, String> {
+        let recent: RecentBlocks = self.before(StateIndex::RecentBlocks)?;
+        let ready: ReadyQueue = self.before(StateIndex::ReadyQueue)?;
+        let accumulated: Accumulated = self.before(StateIndex::Accumulated)?;
+        let waiting = pending.iter().flatten().map(|pending: &Arc<PendingReport>| pending.report.package());
+        let reported = recent.blocks.iter().flat_map(|block| block.reported.keys().copied());
+        let queued = ready.slots.iter().flatten().map(|entry| entry.report.package());
+        let accumulated = accumulated.blocks.iter().flatten().copied();
+        Ok(waiting.chain(reported).chain(queued).chain(accumulated).collect())
+    }
 }
 
-/// Who validates and how guarantors are assigned, derived from headers alone, must be what the state says.
-fn check_epoch(params: &Params, epoch: &Epoch, slot: u32, after: &Entries) -> Verdict {
-    let recorded = Epoch::of_state(
+/// Validators and entropy of a recorded state.
+fn epoch_of(params: &Params, slot: u32, state: &Entries) -> Result<Epoch, String> {
+    Ok(Epoch::of_state(
         params,
         slot,
-        &part(after, StateIndex::Validators, params)?,
-        &part(after, StateIndex::PreviousValidators, params)?,
-        &part(after, StateIndex::Safrole, params)?,
-        &part(after, StateIndex::Entropy, params)?,
-    );
-    same("epoch (κ, λ, γ_P, η₁, η₂, η₃)", epoch, &recorded)
-}
-
-fn known_packages(
-    pending: &assurances::Pending,
-    recent: &RecentBlocks,
-    ready: &ReadyQueue,
-    accumulated: &Accumulated,
-) -> BTreeSet<jam::PackageHash> {
-    let waiting = pending.iter().flatten().map(|pending: &Arc<PendingReport>| pending.report.package());
-    let reported = recent.blocks.iter().flat_map(|block| block.reported.keys().copied());
-    let queued = ready.slots.iter().flatten().map(|entry| entry.report.package());
-    waiting.chain(reported).chain(queued).chain(accumulated.blocks.iter().flatten().copied()).collect()
+        &part(state, StateIndex::Validators, params)?,
+        &part(state, StateIndex::PreviousValidators, params)?,
+        &part(state, StateIndex::Safrole, params)?,
+        &part(state, StateIndex::Entropy, params)?,
+    ))
 }
 
 /// How many reports were accumulated: as many as the recorded state says, because services may use less gas than they

@@ -1,12 +1,12 @@
 //! Child processes end with the process that started them, also when it is killed.
 
+use harness::child;
 use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
-use tests::child;
 
 /// Set for a run of this program that plays the parent.
 const PARENT: &str = "PECTIN_TEST_PARENT";

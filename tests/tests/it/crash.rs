@@ -1,6 +1,6 @@
 //! Crashes of the node's journal: some here, all of them in `sim --crashes`.
 
-use tests::crash;
+use simulators::crash;
 
 #[test]
 fn a_crash_loses_nothing_and_the_run_goes_on() {

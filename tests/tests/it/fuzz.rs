@@ -1,11 +1,11 @@
 //! What fuzzing runs, over its seeds, over everything that was ever found, and over bytes close to them.
 
+use fuzz_targets::{Mutator, TARGETS, Target, folder, target};
 use std::{
     collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
-use tests::fuzz::{Mutator, TARGETS, Target, folder, target};
 
 /// Bytes close to each seed and finding that are tried.
 const NEIGHBOURS: u64 = 24;

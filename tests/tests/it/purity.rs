@@ -65,6 +65,40 @@ fn the_driver_knows_no_store_no_network_and_no_rpc() {
     assert!(dependencies.iter().any(|name| name == "queue"), "{dependencies:?}");
 }
 
+/// The features of our crates that are for tests.
+const TEST_ONLY: &[&str] = &["bugs", "faults", "model", "offline", "sample"];
+
+/// The features of our crates, such as `queue bugs`, that a crate turns on by itself.
+fn test_features(package: &str) -> Vec<String> {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--locked", "-e", "normal,features", "--prefix", "none", "-p", package])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let feature = |line: &str| {
+        let (package, rest) = line.split_once(" feature \"")?;
+        let name = rest.split('"').next().filter(|name| TEST_ONLY.contains(name))?;
+        // Other people's crates have features of these names too.
+        root.join(package).join("Cargo.toml").is_file().then(|| format!("{package} {name}"))
+    };
+    tree.lines().filter_map(feature).collect()
+}
+
+#[test]
+fn who_runs_the_product_turns_no_feature_for_tests_on() {
+    for package in ["node", "harness", "blackbox"] {
+        assert_eq!(test_features(package), [""; 0], "{package}");
+    }
+    // What must be there is found, so the names are read right.
+    let simulated = test_features("simulators");
+    for feature in ["queue bugs", "store faults", "jam sample"] {
+        assert!(simulated.iter().any(|found| found == feature), "{feature}: {simulated:?}");
+    }
+}
+
 #[test]
 fn pure_crates_are_linted_by_the_ban() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

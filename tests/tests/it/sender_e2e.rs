@@ -1,6 +1,6 @@
 //! The judge of managed accounts in use, in small. The judge itself runs a thousand requests and twenty-five kills.
 
-use tests::sender_e2e::{Options, Target, run};
+use blackbox::sender_e2e::{Options, Target, run};
 
 #[test]
 fn a_few_requests_survive_a_few_kills() {

@@ -1,6 +1,6 @@
 //! The sender's simulator in small: clean, repeatable, and able to fail. The judge runs thousands of seeds.
 
-use tests::sender_sim::{BUGS, Options, report::Report, run};
+use simulators::sender_sim::{BUGS, Options, report::Report, run};
 
 /// Seeds that once failed are run for ever.
 const KEPT: &str = include_str!("../../sender-sim-seeds.txt");

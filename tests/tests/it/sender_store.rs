@@ -1,5 +1,6 @@
 //! The sender's stores: the same behaviour on all three, and what each promises when a process dies, stops or restarts.
 
+use harness::redis_server::RedisServer;
 use rustix::process::{Pid, Signal, kill_process};
 use sender::store::{
     Acquired, Durability, Embedded, EmbeddedOptions, Memory, Outcome, Redis, RedisOptions, Store, StoreError,
@@ -14,7 +15,7 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
 };
-use tests::sender_store::{acceptance, account, bench, conformance, redis_server::RedisServer, twins};
+use tests::sender_store::{acceptance, account, bench, conformance, twins};
 use types::Time;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sender-store");

@@ -1,7 +1,7 @@
 //! The simulator in small: clean, repeatable, and able to fail. The judge runs thousands of seeds.
 
 use queue::Policy;
-use tests::sim::{BUGS, Options, report::Report, run};
+use simulators::sim::{BUGS, Options, report::Report, run};
 
 /// Seeds that once failed are run for ever.
 const KEPT: &str = include_str!("../../sim-seeds.txt");

@@ -4,6 +4,7 @@
 //! in the layout of the public vectors. They were written by this program (`PECTIN_BLESS=1`) and agreed with the
 //! reference implementation at that time; from then on they hold the encoding still.
 
+use harness::fixtures;
 use jam::{
     ErasureCode, Params,
     block::{Assurance, Block, Disputes, Extrinsic, Guarantee, Header, Preimage, Ticket},
@@ -14,7 +15,7 @@ use jam::{
 };
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use tests::{fixtures, vectors::Report};
+use tests::vectors::Report;
 
 #[test]
 fn every_vector_in_the_fixtures_passes() {

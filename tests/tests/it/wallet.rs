@@ -3,12 +3,12 @@
 use alloy_consensus::{Transaction as _, TxEnvelope, transaction::SignerRecoverable};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, Signature, eip191_hash_message};
-use serde_json::{Value, json};
-use std::time::Duration;
-use tests::{
+use harness::{
     http::Client,
     process::{Pectin, call},
 };
+use serde_json::{Value, json};
+use std::time::Duration;
 
 const ALICE: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const BOB: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";

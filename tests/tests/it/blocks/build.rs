@@ -6,9 +6,9 @@ use alloy_eips::{
 };
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use bundler::{Draft, Refused, Sealed};
+use harness::blocks::{BENEFICIARY, Call, MemoryChain, Values, Wallet, context, contracts};
 use service::{accumulate::Outcome, exports};
 use state::{AccountKeys, BasicData, Blake2b, Values as _};
-use tests::blocks::{BENEFICIARY, Call, Chain, Values, Wallet, context, contracts};
 use types::BlockId;
 
 const COUNTER: Address = Address::repeat_byte(0xc1);
@@ -19,17 +19,17 @@ fn ether(n: u64) -> U256 {
     U256::from(n) * U256::from(10).pow(U256::from(18))
 }
 
-fn chain() -> Chain {
+fn chain() -> MemoryChain {
     let mut accounts =
         (0..4).map(|i| (Wallet::new(i).address(), ether(100), Bytes::new())).collect::<Vec<_>>();
     accounts.push((COUNTER, U256::ZERO, Bytes::from_static(contracts::COUNT)));
     accounts.push((SEE, U256::ZERO, Bytes::from_static(contracts::SEE)));
     accounts.push((TOKEN, U256::ZERO, contracts::erc20()));
-    Chain::new(&accounts)
+    MemoryChain::new(&accounts)
 }
 
 /// Refines as a validator does, and compares with what was sealed.
-fn validate(chain: &Chain, sealed: &Sealed<Values>) {
+fn validate(chain: &MemoryChain, sealed: &Sealed<Values>) {
     let (refined, packaged) = chain.package(sealed);
     let output = chain.refine(&packaged.bytes()).unwrap();
     let header = sealed.block().header();
@@ -116,7 +116,7 @@ fn a_contract_that_was_there_before_survives_its_self_destruction() {
     // EIP-6780: only what is created in the same transaction goes; the balance moves all the same.
     let doomed = Address::repeat_byte(0xdd);
     let alice = Wallet::new(0);
-    let mut chain = Chain::new(&[
+    let mut chain = MemoryChain::new(&[
         (alice.address(), ether(1), Bytes::new()),
         (doomed, ether(2), Bytes::from_static(contracts::DESTROY)),
     ]);

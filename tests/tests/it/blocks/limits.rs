@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, Bytes, U256};
 use bundler::{Limit, Limits, Refused};
-use tests::blocks::{Call, Chain, Wallet, contracts};
+use harness::blocks::{Call, MemoryChain, Wallet, contracts};
 use types::{Reason, Transaction};
 
 const STORE: Address = Address::repeat_byte(0xc1);
@@ -12,12 +12,12 @@ fn ether(n: u64) -> U256 {
     U256::from(n) * U256::from(10).pow(U256::from(18))
 }
 
-fn chain(limits: impl FnOnce(Limits) -> Limits) -> Chain {
+fn chain(limits: impl FnOnce(Limits) -> Limits) -> MemoryChain {
     let mut accounts =
         (0..40).map(|i| (Wallet::new(i).address(), ether(100), Bytes::new())).collect::<Vec<_>>();
     accounts.push((STORE, U256::ZERO, Bytes::from_static(contracts::STORE)));
     accounts.push((LOG, U256::ZERO, Bytes::from_static(contracts::LOG)));
-    let mut chain = Chain::new(&accounts);
+    let mut chain = MemoryChain::new(&accounts);
     chain.bundler.limits = limits(chain.bundler.limits);
     chain
 }
@@ -29,7 +29,7 @@ fn transfers() -> Vec<Transaction> {
 }
 
 /// Pushes until the block is full; gives how many it took and what was in the way.
-fn fill(chain: &mut Chain, transactions: &[Transaction]) -> (usize, Limit) {
+fn fill(chain: &mut MemoryChain, transactions: &[Transaction]) -> (usize, Limit) {
     let mut open = chain.open();
     for tx in transactions {
         match open.push(tx) {

@@ -3,12 +3,12 @@
 
 use alloy_eips::eip2930::{AccessList, AccessListItem};
 use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use harness::blocks::{BENEFICIARY, Call, MemoryChain, Wallet, context, contracts};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use service::{
     accumulate::{Outcome, ServiceState},
     exports,
 };
-use tests::blocks::{BENEFICIARY, Call, Chain, Wallet, context, contracts};
 use types::Transaction;
 
 const WALLETS: u64 = 4;
@@ -27,7 +27,7 @@ fn contract(index: usize) -> Address {
     Address::with_last_byte(0xd0 + index as u8)
 }
 
-fn chain(random_code: &[u8]) -> Chain {
+fn chain(random_code: &[u8]) -> MemoryChain {
     let ether = U256::from(10).pow(U256::from(18));
     let mut accounts =
         (0..WALLETS).map(|i| (Wallet::new(i).address(), ether, Bytes::new())).collect::<Vec<_>>();
@@ -36,7 +36,7 @@ fn chain(random_code: &[u8]) -> Chain {
     }
     accounts.push((contract(CONTRACTS.len()), ether, Bytes::from_static(contracts::SEE)));
     accounts.push((contract(CONTRACTS.len() + 1), ether, Bytes::copy_from_slice(random_code)));
-    Chain::new(&accounts)
+    MemoryChain::new(&accounts)
 }
 
 /// A transaction before it has a nonce.

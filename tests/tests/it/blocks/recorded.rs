@@ -14,17 +14,15 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_genesis::Genesis as File;
 use alloy_primitives::{KECCAK256_EMPTY, Log};
 use bundler::{Opening, Parent, Sealed};
+use harness::blocks::{MemoryChain, Values};
 use revm::primitives::hardfork::SpecId;
 use state::{Blake2b, Key, Value, Values as _, Writes, account_writes};
-use tests::{
-    blocks::{Chain, Values},
-    recorded::{Replayed, config, replay, rules, spec, start},
-};
+use tests::recorded::{Replayed, config, replay, rules, spec, start};
 use types::Transaction;
 
 #[test]
 fn the_recorded_chain_comes_out_the_same() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let transactions =
         replay.blocks.iter().map(|replayed| replayed.block.body.transactions.len()).sum::<usize>();
@@ -43,7 +41,7 @@ fn the_recorded_chain_comes_out_the_same() {
 
 #[test]
 fn the_recorded_chain_ends_in_the_recorded_state() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let head = std::fs::read_to_string(folder.join("head-genesis.json")).unwrap();
     let head = serde_json::from_str::<File>(&head).unwrap();
@@ -75,7 +73,7 @@ fn effects(receipts: &[ReceiptEnvelope]) -> Vec<(bool, u64, Vec<Log>)> {
 
 #[test]
 fn blocks_of_our_fork_go_through_bundler_and_refine() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let replay = replay(&folder);
     let (mut whole, mut refined, mut blobs) = (0, 0, 0);
     for (index, Replayed { block, before, executed, .. }) in replay.blocks.iter().enumerate() {
@@ -95,7 +93,8 @@ fn blocks_of_our_fork_go_through_bundler_and_refine() {
             };
             let mut parent = replay.blocks[index - 1].block.header.clone();
             parent.state_root = layer.root();
-            let chain = Chain::at(Parent::new(parent, layer), replay.codes.clone(), config(replay.chain_id));
+            let chain =
+                MemoryChain::at(Parent::new(parent, layer), replay.codes.clone(), config(replay.chain_id));
             let ours = ours(&chain, &block.header, run);
             assert_eq!(effects(&ours.receipts), effects(&executed.receipts)[range]);
             if run.len() == transactions.len() {
@@ -114,7 +113,7 @@ fn blocks_of_our_fork_go_through_bundler_and_refine() {
 }
 
 /// Builds a block of these transactions under the conditions of a recorded one, and lets a validator refine it.
-fn ours(chain: &Chain, recorded: &Header, transactions: &[TxEnvelope]) -> Sealed<Values> {
+fn ours(chain: &MemoryChain, recorded: &Header, transactions: &[TxEnvelope]) -> Sealed<Values> {
     let opening = Opening { now_secs: recorded.timestamp, beneficiary: recorded.beneficiary, build: 1 };
     let mut open = chain.bundler.open(chain.parent.clone(), chain.codes.clone(), opening).unwrap();
     assert_eq!(open.header().base_fee_per_gas, recorded.base_fee_per_gas);

@@ -3,6 +3,7 @@
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use bundler::Sealed;
+use harness::blocks::{Call, MemoryChain, Values, Wallet, contracts};
 use jam::{Bundle, Ed25519Secret, WorkError, codec::Encode, hash::blake2b};
 use service::{
     Config, blobs,
@@ -11,12 +12,11 @@ use service::{
     signature,
 };
 use state::{AccountKeys, Blake2b, CodeSet};
-use tests::blocks::{Call, Chain, Values, Wallet, contracts};
 
 const COUNTER: Address = Address::repeat_byte(0xc1);
 
 struct Case {
-    chain: Chain,
+    chain: MemoryChain,
     sealed: Sealed<Values>,
     bundle: Bundle,
 }
@@ -25,7 +25,7 @@ impl Case {
     fn new() -> Self {
         let alice = Wallet::new(0);
         let ether = U256::from(10).pow(U256::from(18));
-        let mut chain = Chain::new(&[
+        let mut chain = MemoryChain::new(&[
             (alice.address(), ether, Bytes::new()),
             (COUNTER, U256::ZERO, Bytes::from_static(contracts::COUNT)),
         ]);
@@ -195,7 +195,8 @@ fn the_witness_must_be_the_parents_and_cover_exactly_what_is_touched() {
     assert!(refused.to_string().contains("the witness does not cover the key"), "{refused}");
     let everything = AccountKeys::<Blake2b>::new(Wallet::new(0).address());
     let mut more = touched;
-    for address in [Wallet::new(0).address(), COUNTER, Address::repeat_byte(9), tests::blocks::BENEFICIARY] {
+    for address in [Wallet::new(0).address(), COUNTER, Address::repeat_byte(9), harness::blocks::BENEFICIARY]
+    {
         let keys = AccountKeys::<Blake2b>::new(address);
         more.extend([keys.basic_data(), keys.code_hash()]);
     }

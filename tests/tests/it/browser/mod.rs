@@ -4,15 +4,15 @@
 //! installed from npm into the target directory, once; Chromium is the system's. Without them the tests say so and are
 //! counted as skipped; if they are there, they must pass.
 
+use harness::{
+    blocks::{Call, Wallet},
+    process::Pectin,
+};
 use std::{
     fs::{self, File},
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-};
-use tests::{
-    blocks::{Call, Wallet},
-    process::Pectin,
 };
 
 /// Our files for it, by name.

@@ -121,7 +121,7 @@ fn what_is_wrong_is_named() {
 fn a_file_that_passes_the_check_is_not_refused_at_the_start() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    let port = tests::ports::reserve().unwrap().to_string();
+    let port = harness::ports::reserve().unwrap().to_string();
     run(&["chain-spec", "--out", text(&at("net")), "--cores", "1", "--validator-port", &port]).good();
     run(&["chain-spec", "--out", text(&at("other")), "--cores", "1"]).good();
     std::fs::write(at("short"), "1234\n").unwrap();

@@ -2,9 +2,9 @@
 //! are run, as processes on loopback.
 
 use super::{Ran, repository, run, text};
+use harness::{process::Pectin, product::binary};
 use serde_yaml_ng::Value;
 use std::{fs, path::Path, process::Command};
-use tests::{process::Pectin, product::binary};
 
 fn compose() -> Value {
     let file = fs::read_to_string(repository().join("deploy/compose.yaml")).unwrap();

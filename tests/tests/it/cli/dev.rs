@@ -1,8 +1,8 @@
 //! What makes a development network comfortable, and what another one does not have.
 
 use super::{Network, run, text};
+use harness::process::Pectin;
 use serde_json::{Value, json};
-use tests::process::Pectin;
 
 const SOMEBODY: &str = "0x00000000000000000000000000000000000000aa";
 
@@ -92,7 +92,7 @@ fn a_dry_run_builds_and_never_submits() {
 fn a_builder_has_no_faucet_and_keeps_its_tools_to_the_operator() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| text(&directory.path().join(name)).to_owned();
-    let port = tests::ports::reserve().unwrap().to_string();
+    let port = harness::ports::reserve().unwrap().to_string();
     run(&["chain-spec", "--out", &path("net"), "--cores", "1", "--validator-port", &port]).good();
     let (spec, genesis, key) =
         (path("net/chain-spec.json"), path("net/genesis.json"), path("net/builder.key"));

@@ -10,6 +10,7 @@
 //! test, since building it is what made this test.
 
 use super::repository;
+use harness::{ports, process::Pectin, product::binary};
 use std::{
     collections::BTreeSet,
     fs,
@@ -17,7 +18,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::{ports, process::Pectin, product::binary};
 
 /// What cannot be run by a test, and what is run instead.
 const ELSEWHERE: [(&str, &str); 13] = [
@@ -68,13 +68,13 @@ fn blocks(document: &str) -> Vec<Block> {
 }
 
 /// Where a document's commands run.
-struct Place {
+struct Sandbox {
     directory: tempfile::TempDir,
     port: u16,
     background: Vec<Pectin>,
 }
 
-impl Place {
+impl Sandbox {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let bin = directory.path().join("bin");
@@ -159,14 +159,14 @@ impl Place {
 fn works(path: &str) {
     let path = repository().join(path);
     let document = fs::read_to_string(&path).unwrap();
-    let mut place = Place::new();
+    let mut sandbox = Sandbox::new();
     let blocks = blocks(&document);
     for block in &blocks {
-        place.run(&path, block);
+        sandbox.run(&path, block);
     }
     assert!(blocks.iter().any(|block| block.kind == "sh"), "{}: nothing was run", path.display());
     // In reverse: who needs whom started after it.
-    while place.background.pop().is_some() {}
+    while sandbox.background.pop().is_some() {}
 }
 
 #[test]
@@ -194,10 +194,10 @@ fn the_page_about_fuzzing() {
     // All of it is run elsewhere, and known to be.
     let path = repository().join("fuzz/README.md");
     let document = fs::read_to_string(&path).unwrap();
-    let mut place = Place::new();
+    let mut sandbox = Sandbox::new();
     for block in &blocks(&document) {
         assert_ne!(block.kind, "sh", "{}: {}", path.display(), block.text);
-        place.run(&path, block);
+        sandbox.run(&path, block);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The examples do what they say, against a real node.
 
 use super::{Network, repository};
+use harness::{http::Client, ports};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::{
@@ -9,7 +10,6 @@ use std::{
     process::{Command, Stdio},
     time::{SystemTime, UNIX_EPOCH},
 };
-use tests::{http::Client, ports};
 
 /// Runs a program to its end; what it printed.
 fn output(command: &mut Command) -> String {

@@ -14,12 +14,12 @@ mod release;
 mod starts;
 mod unit;
 
+use harness::{http::Client, process::Pectin, product::binary};
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tests::{http::Client, process::Pectin, product::binary};
 
 /// A development network with quick slots, and where its RPC is.
 struct Network {
@@ -39,7 +39,7 @@ impl Network {
 
     #[expect(clippy::needless_pass_by_value, reason = "it is made on the spot")]
     fn call(&self, method: &str, params: Value) -> Result<Value, String> {
-        tests::process::call(&mut Client::connect(&self.url).unwrap(), method, &params)
+        harness::process::call(&mut Client::connect(&self.url).unwrap(), method, &params)
     }
 
     /// Runs a command that talks to this node.

@@ -1,9 +1,9 @@
 //! Blocks that are given up: every block that a transaction was in stays in its story.
 
 use super::{Network, run, text};
+use harness::http::Client;
 use serde_json::{Value, json};
 use std::path::Path;
-use tests::http::Client;
 
 const SOMEBODY: &str = "0x00000000000000000000000000000000000000aa";
 

@@ -1,8 +1,8 @@
 //! What `pectin node` and `pectin validator` say when they start, and when peers come and go.
 
 use super::{run, text};
+use harness::process::Pectin;
 use std::{net::UdpSocket, path::Path};
-use tests::process::Pectin;
 
 /// Ports that nothing else uses at the moment.
 fn free_addresses(count: usize) -> Vec<String> {

@@ -1,12 +1,12 @@
 //! The systemd unit forbids nothing that the node does.
 
 use super::{repository, text};
+use harness::{process::Pectin, product::binary};
 use std::{
     collections::BTreeSet,
     fs,
     process::{Command, Stdio},
 };
-use tests::{process::Pectin, product::binary};
 
 /// System calls that the node cannot do without, and what for: what was seen when it ran, for machines that cannot look.
 const NEEDED: &[(&str, &[&str])] = &[

@@ -1,9 +1,9 @@
 //! Reads JSON-RPC out of what passes between a client and the node, byte by byte: HTTP, and after an upgrade the frames of
 //! a WebSocket. Calls are counted, and their answers are kept.
 
+use harness::openrpc::{Schemas, is_exempt};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
-use tests::rpc_compat::{Schemas, is_exempt};
 
 /// What was counted.
 #[derive(Clone, Default, Debug)]

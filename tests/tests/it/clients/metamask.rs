@@ -4,12 +4,12 @@
 //! needs nothing to be allowed; pages and WebSockets of other origins do.
 
 use super::Network;
-use serde_json::{Value, json};
-use tests::{
-    http::{Answer, Client},
+use harness::{
+    http::{Client, Response},
+    openrpc::Schemas,
     process::Pectin,
-    rpc_compat::Schemas,
 };
+use serde_json::{Value, json};
 
 const HEADERS: &str = include_str!("../../../clients/metamask/headers.txt");
 const REQUESTS: &str = include_str!("../../../clients/metamask/requests.io");
@@ -50,7 +50,7 @@ fn fits(expected: &Value, answer: &Value) -> bool {
     }
 }
 
-fn post(client: &mut Client, body: &str) -> Answer {
+fn post(client: &mut Client, body: &str) -> Response {
     client.request("POST", "/", &headers(), body.as_bytes()).unwrap()
 }
 
@@ -70,7 +70,7 @@ fn ask(client: &mut Client, pectin: &mut Pectin, request: &str) -> Value {
 #[test]
 fn metamask() {
     let mut network = Network::start();
-    let folder = tests::fixtures::folder("rpc-compat");
+    let folder = harness::fixtures::folder("rpc-compat");
     let schemas = folder.map(|folder| Schemas::read(&folder.join("openrpc.json")).unwrap());
     let mut client = Client::connect(&network.http()).unwrap();
     for (request, expected) in exchanges() {

@@ -17,12 +17,12 @@ mod install;
 mod metamask;
 mod wire;
 
+use harness::{openrpc::Schemas, process::Pectin};
 use install::Installed;
 use std::{
     path::Path,
     process::{Command, Stdio},
 };
-use tests::{process::Pectin, rpc_compat::Schemas};
 use wire::Wire;
 
 /// A flow takes seconds; one that hangs has failed.
@@ -65,7 +65,7 @@ impl Network {
         println!("{}", methods.collect::<Vec<_>>().join(", "));
         assert_eq!(counted.unread, 0, "every request was understood");
         assert!(counted.total() > 0, "the client did go through the wire");
-        if let Some(folder) = tests::fixtures::folder("rpc-compat") {
+        if let Some(folder) = harness::fixtures::folder("rpc-compat") {
             let schemas = Schemas::read(&folder.join("openrpc.json")).unwrap();
             let refused = counted.refused(&schemas);
             assert!(refused.is_empty(), "the specification does not allow: {refused:#?}");

@@ -1,8 +1,8 @@
 //! A bundle's way through a network: submitted in the window, guaranteed in the next block, accumulated in the one after.
 
+use harness::devnet::Network;
 use jam::params::SEGMENT_BYTES;
 use network::SegmentRequest;
-use tests::devnet::Network;
 
 /// Blocks of so many bytes through a network in this process; all must be applied exactly once.
 async fn straight_through(bytes: usize, slot_ms: u64, tries: u64) {

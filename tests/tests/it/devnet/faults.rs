@@ -2,9 +2,9 @@
 
 use super::SLOT_MS;
 use devnet::faults::SubmissionFault;
+use harness::devnet::{Builder, Network};
 use queue::Sent;
 use std::time::Duration;
-use tests::devnet::{Builder, Network};
 
 /// With this fault a submission must end as told; then the fault goes.
 async fn submissions_end(fault: SubmissionFault, ends: Sent) {

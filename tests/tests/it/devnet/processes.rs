@@ -1,11 +1,11 @@
 //! Six validators, each a process of its own.
 
 use devnet::genesis::{Genesis, params};
+use harness::devnet::{Builder, Setup};
 use std::{
     net::{SocketAddr, UdpSocket},
     process::{Child, Command, Stdio},
 };
-use tests::devnet::{Builder, Setup};
 
 /// Processes that end with the test, however it ends.
 struct Processes(Vec<Child>);

@@ -2,10 +2,10 @@
 
 use alloy_primitives::Bytes;
 use devnet::event::Deed;
+use harness::devnet::Network;
 use jam::{Bundle, Hash, HeaderHash, Params, hash::blake2b};
 use network::Submission;
 use std::collections::BTreeMap;
-use tests::devnet::Network;
 
 /// Sends a bundle to a guarantor of a core, as whoever does not look at limits would, and gives the name under which it
 /// was refused. `assigned`: to one that guarantees the core.
@@ -41,6 +41,66 @@ async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) 
     }
 }
 
+/// A bundle that must be refused under this name, and where it is sent.
+struct Case {
+    name: &'static str,
+    bundle: Bundle,
+    core: u16,
+    assigned: bool,
+}
+
+impl Case {
+    /// What becomes of a good bundle, sent to a guarantor of its core.
+    fn of(name: &'static str, good: &Bundle, change: impl FnOnce(&mut Bundle)) -> Self {
+        let mut bundle = good.clone();
+        change(&mut bundle);
+        Self { name, bundle, core: 0, assigned: true }
+    }
+}
+
+fn tamper(bundle: &mut Bundle) {
+    let mut witness = bundle.extrinsics[0].to_vec();
+    let at = witness.len() - 1;
+    witness[at] ^= 1;
+    bundle.extrinsics[0] = witness.into();
+}
+
+/// Where the package says that it stands.
+fn wrong_contexts(good: &Bundle) -> Vec<Case> {
+    let one = Hash::repeat_byte(1);
+    vec![
+        Case::of("anchor_not_recent", good, |b| b.package.context.anchor = HeaderHash(one)),
+        Case::of("bad_state_root", good, |b| b.package.context.state_root = one),
+        Case::of("bad_beefy_mmr_root", good, |b| b.package.context.beefy_root = one),
+        Case::of("lookup_anchor_not_recent", good, |b| b.package.context.lookup_anchor_slot -= 1),
+    ]
+}
+
+/// What is in the bundle.
+fn wrong_contents(good: &Bundle) -> Vec<Case> {
+    vec![
+        Case::of("tampered_bundle", good, tamper),
+        Case::of("bad_witness", good, |b| {
+            tamper(b);
+            b.package.items[0].extrinsics[0].hash = blake2b(&[&b.extrinsics[0]]);
+        }),
+        Case::of("oversize", good, |b| {
+            b.package.items[0].extrinsics[2].len = 14_000_000;
+            b.extrinsics[2] = vec![0; 14_000_000].into();
+        }),
+        Case::of("unauthorized", good, |b| b.package.authorization = Bytes::from_static(b"let me in")),
+        Case::of("core_unauthorized", good, |b| b.package.authorizer_config = Bytes::from_static(b"other")),
+        Case::of("unsigned", good, |b| {
+            let mut payload = b.package.items[0].payload.to_vec();
+            let at = payload.len() - 64;
+            payload[at..].fill(0);
+            b.package.items[0].payload = payload.into();
+        }),
+        Case::of("bad_code_hash", good, |b| b.package.items[0].code_hash = Hash::repeat_byte(1)),
+        Case::of("bad_service_id", good, |b| b.package.items[0].service = 1),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn packages_are_refused_by_name() {
     // Slow enough that anchors stay recent during all attempts.
@@ -51,70 +111,18 @@ async fn packages_are_refused_by_name() {
         .run_until("the block is reported", |builder| !builder.way(number).reported.is_empty())
         .await;
     let reported = network.builder.sent_package(number).unwrap();
-    // A block that nobody has sent.
+    // A block that was sent to no guarantor.
     let next = network.seal(1000);
     let context = network.builder.context().unwrap();
     let good = network.builder.package(next, context).bundle;
-    let with = |change: &dyn Fn(&mut Bundle)| {
-        let mut bundle = good.clone();
-        change(&mut bundle);
-        bundle
-    };
-    let tampered = |bundle: &mut Bundle| {
-        let mut witness = bundle.extrinsics[0].to_vec();
-        let at = witness.len() - 1;
-        witness[at] ^= 1;
-        bundle.extrinsics[0] = witness.into();
-    };
-    let cases: Vec<(&str, Bundle, u16, bool)> = vec![
-        (
-            "anchor_not_recent",
-            with(&|b| b.package.context.anchor = HeaderHash(Hash::repeat_byte(1))),
-            0,
-            true,
-        ),
-        ("bad_state_root", with(&|b| b.package.context.state_root = Hash::repeat_byte(1)), 0, true),
-        ("bad_beefy_mmr_root", with(&|b| b.package.context.beefy_root = Hash::repeat_byte(1)), 0, true),
-        ("lookup_anchor_not_recent", with(&|b| b.package.context.lookup_anchor_slot -= 1), 0, true),
-        ("tampered_bundle", with(&tampered), 0, true),
-        (
-            "bad_witness",
-            with(&|b| {
-                tampered(b);
-                b.package.items[0].extrinsics[0].hash = blake2b(&[&b.extrinsics[0]]);
-            }),
-            0,
-            true,
-        ),
-        (
-            "oversize",
-            with(&|b| {
-                b.package.items[0].extrinsics[2].len = 14_000_000;
-                b.extrinsics[2] = vec![0; 14_000_000].into();
-            }),
-            0,
-            true,
-        ),
-        ("duplicate_package", reported, 0, true),
-        ("wrong_assignment", good.clone(), 0, false),
-        ("bad_core_index", good.clone(), 9, true),
-        ("unauthorized", with(&|b| b.package.authorization = Bytes::from_static(b"let me in")), 0, true),
-        ("core_unauthorized", with(&|b| b.package.authorizer_config = Bytes::from_static(b"other")), 0, true),
-        (
-            "unsigned",
-            with(&|b| {
-                let mut payload = b.package.items[0].payload.to_vec();
-                let at = payload.len() - 64;
-                payload[at..].fill(0);
-                b.package.items[0].payload = payload.into();
-            }),
-            0,
-            true,
-        ),
-        ("bad_code_hash", with(&|b| b.package.items[0].code_hash = Hash::repeat_byte(1)), 0, true),
-        ("bad_service_id", with(&|b| b.package.items[0].service = 1), 0, true),
-    ];
-    for (name, bundle, core, assigned) in cases {
+    let mut cases = wrong_contexts(&good);
+    cases.extend(wrong_contents(&good));
+    cases.extend([
+        Case { name: "duplicate_package", bundle: reported, core: 0, assigned: true },
+        Case { name: "wrong_assignment", bundle: good.clone(), core: 0, assigned: false },
+        Case { name: "bad_core_index", bundle: good, core: 9, assigned: true },
+    ]);
+    for Case { name, bundle, core, assigned } in cases {
         assert_eq!(refused(&network, &bundle, core, assigned).await, name);
     }
     network.heals().await;

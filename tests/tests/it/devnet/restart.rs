@@ -2,7 +2,7 @@
 
 use super::SLOT_MS;
 use devnet::{Config, Devnet};
-use tests::devnet::{Network, Setup};
+use harness::devnet::{Network, Setup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_goes_on_after_a_restart() {

@@ -1,6 +1,7 @@
 //! Every protocol between two processes, with real data.
 
 use super::process::Process;
+use harness::network::{PARAMS, World, bundle_of, config, importing_bundle};
 use jam::{
     Ed25519Key, ErasureCode, Hash, HeaderHash,
     codec::Encode,
@@ -16,7 +17,6 @@ use network::{
     StreamError, Submission, SubmitError, Taken, submit,
 };
 use std::{sync::Arc, time::Duration};
-use tests::network::{PARAMS, World, bundle_of, config, importing_bundle};
 use tokio::{process::Command, time::Instant};
 
 /// A validator in a process of its own.

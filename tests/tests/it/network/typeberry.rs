@@ -4,6 +4,7 @@
 //! skipped; if it is there, they must pass.
 
 use super::process::Process;
+use harness::{network::World, ports};
 use jam::{
     ChainSpec, Ed25519Key, Ed25519Secret, Params,
     codec::Encode,
@@ -21,7 +22,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tests::{network::World, ports};
 
 /// Our files for it, by name.
 const FILES: [(&str, &str); 5] = [

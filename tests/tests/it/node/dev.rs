@@ -1,12 +1,12 @@
 //! `pectin dev`: the whole way in one command.
 
-use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use tests::{
+use harness::{
     blocks::{Call, Wallet},
     http::Client,
     process::{Pectin, call},
 };
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 const GWEI: u64 = 1_000_000_000;
 

@@ -2,15 +2,13 @@
 
 use alloy_primitives::{Address, Bytes};
 use driver::{Blocks as _, Output, Responder};
+use harness::blocks::{Call, Wallet};
+use simulators::crash::{Driver, fresh};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 use store::Store;
-use tests::{
-    blocks::{Call, Wallet},
-    crash::{Driver, fresh},
-};
 use txpool::{Error, Status};
 use types::{Time, Transaction};
 

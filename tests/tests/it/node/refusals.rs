@@ -1,7 +1,7 @@
 //! What cannot be used is refused in one sentence, with an exit code, and nothing else happens.
 
+use harness::process::Pectin;
 use std::net::TcpListener;
-use tests::process::Pectin;
 
 /// Runs it to its end; gives the exit code and what it said.
 fn run(arguments: &[&str]) -> (i32, String) {

@@ -4,13 +4,13 @@
 //! nobody behind it yet.
 
 use super::dev::dev;
-use serde_json::json;
-use std::{net::TcpStream, thread};
-use tests::{
+use harness::{
     blocks::{Call, Wallet},
     http::Client,
     process::{Pectin, call},
 };
+use serde_json::json;
+use std::{net::TcpStream, thread};
 
 const FINISHED: &str = "stopped; the journal is finished";
 

@@ -172,9 +172,9 @@ fn every_value_of_a_label_is_one_that_the_node_serves() {
     let (_pectin, url) = dev(&[]);
     // One call that fails and one that does not, so that both outcomes are there.
     get(&url, "/metrics");
-    let mut client = tests::http::Client::connect(&url).unwrap();
+    let mut client = harness::http::Client::connect(&url).unwrap();
     for method in ["eth_chainId", "eth_nothing"] {
-        drop(tests::process::call(&mut client, method, &serde_json::json!([])));
+        drop(harness::process::call(&mut client, method, &serde_json::json!([])));
     }
     let mut served = BTreeMap::<_, BTreeSet<_>>::new();
     for (series, label, value) in labelled(&text(&get(&url, "/metrics"))) {

@@ -1,13 +1,13 @@
 //! The node's health: `/readyz`, `builder_status`, `/metrics` and `pectin doctor` say the same, because one function judges.
 
 use super::{dev, get, send, served::value, text};
-use serde_json::{Value, json};
-use std::process::Command;
-use tests::{
+use harness::{
     http::Client,
     process::{Pectin, call},
     product::binary,
 };
+use serde_json::{Value, json};
+use std::process::Command;
 
 /// A node, its address and its data directory.
 fn started(arguments: &[&str]) -> (Pectin, String, tempfile::TempDir) {

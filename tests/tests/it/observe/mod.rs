@@ -5,12 +5,12 @@ mod health;
 mod logs;
 mod served;
 
-use serde_json::json;
-use tests::{
+use harness::{
     blocks::{Call, Wallet},
-    http::{Answer, Client},
+    http::{Client, Response},
     process::{Pectin, call},
 };
+use serde_json::json;
 
 /// A node with quick slots in which wallet 1 owns something; gives its address.
 fn dev(arguments: &[&str]) -> (Pectin, String) {
@@ -28,11 +28,11 @@ fn dev(arguments: &[&str]) -> (Pectin, String) {
     (pectin, url)
 }
 
-fn get(url: &str, path: &str) -> Answer {
+fn get(url: &str, path: &str) -> Response {
     Client::connect(url).unwrap().request("GET", path, &[], b"").unwrap()
 }
 
-fn text(answer: &Answer) -> String {
+fn text(answer: &Response) -> String {
     String::from_utf8(answer.body.clone()).unwrap()
 }
 

@@ -5,6 +5,7 @@ use super::{
     health::{fault, ready, until_because},
     send, text,
 };
+use harness::{http::Client, process::call};
 use observe::{Kind, METRICS, Metric};
 use serde_json::json;
 use std::{
@@ -12,7 +13,6 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::TcpStream,
 };
-use tests::{http::Client, process::call};
 
 /// Name, labels and value of each sample.
 fn samples(scrape: &str) -> Vec<(String, Vec<String>, f64)> {

@@ -5,6 +5,7 @@ use super::{
     world::{ALICE, BOB, Caller, dev},
 };
 use futures_util::{SinkExt, StreamExt};
+use harness::{process::Pectin, redis_server::RedisServer};
 use hyper::Method;
 use sender::{
     endpoint::Secret,
@@ -21,7 +22,6 @@ use std::{
     path::Path,
     sync::{Arc, Mutex},
 };
-use tests::{process::Pectin, sender_store::redis_server::RedisServer};
 use tokio_tungstenite::tungstenite::Message;
 
 const KEY: &str = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00";

@@ -3,12 +3,12 @@
 
 use super::world::{ALICE, BOB, Caller, dev};
 use alloy_primitives::{Address, hex};
+use harness::process::Pectin;
 use hyper::Method;
 use sender::store::{Acquired, Embedded, EmbeddedOptions, LEASE_MS, Outcome, Store};
 use sender_model::{Config, Request, key, retention};
 use serde_json::{Value, json};
 use std::path::Path;
-use tests::process::Pectin;
 use types::Time;
 
 const ETHER: &str = "0xde0b6b3a7640000";

@@ -15,12 +15,12 @@ pub(super) struct Asked {
     pub(super) body: Vec<u8>,
 }
 
-type Answer = dyn Fn(Asked) -> (u16, String) + Send + Sync;
+type Handler = dyn Fn(Asked) -> (u16, String) + Send + Sync;
 
 /// Serves on a free port for as long as the test runs.
 pub(super) async fn serve(answer: impl Fn(Asked) -> (u16, String) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (at, answer): (_, Arc<Answer>) = (listener.local_addr().unwrap(), Arc::new(answer));
+    let (at, answer): (_, Arc<Handler>) = (listener.local_addr().unwrap(), Arc::new(answer));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             tokio::spawn(talk(stream, answer.clone()));
@@ -29,7 +29,7 @@ pub(super) async fn serve(answer: impl Fn(Asked) -> (u16, String) + Send + Sync 
     at
 }
 
-async fn talk(stream: TcpStream, answer: Arc<Answer>) -> Option<()> {
+async fn talk(stream: TcpStream, answer: Arc<Handler>) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut headers, mut first, mut line) = (HeaderMap::new(), String::new(), String::new());

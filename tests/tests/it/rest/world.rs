@@ -1,6 +1,7 @@
 //! A running node, and a caller that believes no answer which the document does not allow.
 
 use bytes::Bytes;
+use harness::process::Pectin;
 use hyper::{
     HeaderMap, Method,
     header::{self, HeaderName, HeaderValue},
@@ -8,7 +9,6 @@ use hyper::{
 use sender::http::{Client, Request, Response, Rules};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tests::process::Pectin;
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ pub(super) struct Caller {
 }
 
 /// An answer whose body is JSON, or nothing.
-pub(super) struct Answer {
+pub(super) struct JsonResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
@@ -74,7 +74,13 @@ impl Caller {
     }
 
     /// Asks, and checks question and answer against the document.
-    pub(super) async fn ask(&mut self, method: Method, path: &str, key: Option<&str>, body: Value) -> Answer {
+    pub(super) async fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Value,
+    ) -> JsonResponse {
         let mut headers = vec![("content-type", "application/json")];
         headers.extend(key.map(|key| ("idempotency-key", key)));
         let text = if body.is_null() { String::new() } else { body.to_string() };
@@ -99,14 +105,14 @@ impl Caller {
             let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
             self.check(schema, &body, &format!("the body of {method} {path}"));
         }
-        Answer { status: response.status, headers: response.headers, body: read }
+        JsonResponse { status: response.status, headers: response.headers, body: read }
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Answer {
+    pub(super) async fn get(&mut self, path: &str) -> JsonResponse {
         self.ask(Method::GET, path, None, Value::Null).await
     }
 
-    pub(super) async fn post(&mut self, path: &str, body: Value) -> Answer {
+    pub(super) async fn post(&mut self, path: &str, body: Value) -> JsonResponse {
         self.ask(Method::POST, path, None, body).await
     }
 
@@ -118,7 +124,7 @@ impl Caller {
     }
 
     /// Hands over a transfer of one wei.
-    pub(super) async fn transfer(&mut self, key: &str, from: &str) -> Answer {
+    pub(super) async fn transfer(&mut self, key: &str, from: &str) -> JsonResponse {
         let body = json!({ "from": from, "to": BOB, "value": "0x1" });
         self.ask(Method::POST, "/v1/transactions", Some(key), body).await
     }

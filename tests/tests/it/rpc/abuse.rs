@@ -1,10 +1,10 @@
 //! Whatever a client sends, the server answers and goes on.
 
 use super::world;
+use harness::rpc_world::World;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::sync::LazyLock;
-use tests::rpc_world::World;
 
 /// One server for all cases: what one of them breaks the next one sees.
 static WORLD: LazyLock<World> = LazyLock::new(world);

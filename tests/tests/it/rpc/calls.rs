@@ -3,10 +3,10 @@
 use super::{COUNTER, LOGGER, REVERTER, SPINNER, alice, transfer, world, world_with};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256};
+use harness::blocks::{Call, contracts};
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tests::blocks::{Call, contracts};
 
 #[test]
 fn calls_see_what_is_pretended() {

@@ -1,10 +1,11 @@
 //! The recorded requests: every file that is not on the list of misses passes.
 
-use tests::rpc_compat::{Report, Schemas, fixtures, serve};
+use harness::openrpc::Schemas;
+use tests::rpc_compat::{Report, fixtures, serve};
 
 #[test]
 fn recorded_requests_are_answered_as_recorded() {
-    let Some(folder) = tests::fixtures::folder("rpc-compat") else { return };
+    let Some(folder) = harness::fixtures::folder("rpc-compat") else { return };
     let schemas = Schemas::read(&folder.join("openrpc.json")).unwrap();
     let fixtures = fixtures(&folder.join("tests")).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();

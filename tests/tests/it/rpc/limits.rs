@@ -2,6 +2,7 @@
 
 use super::{COUNTER, LOGGER, alice, logged, world, world_with};
 use alloy_primitives::{Address, Bytes, address};
+use harness::{blocks::Call, rpc_world::World};
 use rpc::{Body, Config, Limits, Server};
 use serde_json::{Value, json};
 use std::{
@@ -10,7 +11,6 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tests::{blocks::Call, rpc_world::World};
 
 /// Where contracts are pretended to be.
 const PRETENDED: Address = address!("00000000000000000000000000000000000d0001");
@@ -252,7 +252,7 @@ fn a_stream_keeps_its_place() {
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     let mut kept = vec![];
     for _ in 0..20 {
-        let mut client = tests::http::Client::connect(&url).unwrap();
+        let mut client = harness::http::Client::connect(&url).unwrap();
         assert_eq!(client.post(call).unwrap().status, 200, "the others take turns with the other place");
         kept.push(client);
         assert!(page.read(&mut bytes).unwrap() > 0, "the stream goes on");

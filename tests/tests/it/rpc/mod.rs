@@ -11,11 +11,11 @@ mod unread;
 mod websocket;
 
 use alloy_primitives::{Address, Bytes, U256, address};
-use rpc::Config;
-use tests::{
+use harness::{
     blocks::{Call, Wallet, contracts},
     rpc_world::World,
 };
+use rpc::Config;
 use types::Transaction;
 
 /// A contract that logs its calldata.

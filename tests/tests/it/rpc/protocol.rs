@@ -1,15 +1,15 @@
 //! The layers below the methods: JSON-RPC, batches, HTTP, who may ask.
 
 use super::{world, world_with};
+use harness::{http::Response, rpc_world::World};
 use rpc::{Config, Limits, Rate};
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
     time::Duration,
 };
-use tests::{http::Answer, rpc_world::World};
 
-fn body(answer: &Answer) -> Value {
+fn body(answer: &Response) -> Value {
     serde_json::from_slice(&answer.body).unwrap_or_else(|_| panic!("no JSON: {answer:?}"))
 }
 

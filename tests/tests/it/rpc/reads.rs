@@ -2,11 +2,11 @@
 
 use super::{COUNTER, LOGGER, alice, logged, transfer, world, world_with};
 use alloy_primitives::{Address, B256, Bytes, U256, hex};
+use harness::blocks::Call;
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
 use state::{AccountKeys, BasicData, Blake2b, PartialTree, Witness};
 use std::time::Duration;
-use tests::blocks::Call;
 
 #[test]
 fn tags_name_the_blocks_they_should() {
@@ -44,7 +44,7 @@ fn tags_name_the_blocks_they_should() {
 fn blocks_are_the_same_in_memory_and_in_the_archive() {
     let mut world = world();
     let id = world.seal(&[transfer(0), logged(1)]);
-    let seen = |world: &tests::rpc_world::World| {
+    let seen = |world: &harness::rpc_world::World| {
         let hash = transfer(0).hash();
         [
             world.ok("eth_getBlockByHash", json!([id.hash, true])),
@@ -88,7 +88,8 @@ fn blocks_are_the_same_in_memory_and_in_the_archive() {
 fn a_transaction_is_found_while_it_waits() {
     let mut world = world();
     let tx = transfer(0);
-    let receipt = |world: &tests::rpc_world::World| world.ok("eth_getTransactionReceipt", json!([tx.hash()]));
+    let receipt =
+        |world: &harness::rpc_world::World| world.ok("eth_getTransactionReceipt", json!([tx.hash()]));
     let raw = json!([tx.encoded()]);
     assert_eq!(world.ok("eth_getTransactionByHash", json!([tx.hash()])), Value::Null);
     assert_eq!(world.ok("eth_sendRawTransaction", raw.clone()), json!(tx.hash()));
@@ -145,7 +146,7 @@ fn filters_tell_what_is_new_and_what_was_given_up() {
     let tx = logged(0);
     world.ok("eth_sendRawTransaction", json!([tx.encoded()]));
     let first = world.seal(std::slice::from_ref(&tx));
-    let until = |world: &tests::rpc_world::World, filter: &Value, count: usize| {
+    let until = |world: &harness::rpc_world::World, filter: &Value, count: usize| {
         let mut all = vec![];
         while all.len() < count {
             let new = world.ok("eth_getFilterChanges", json!([filter]));

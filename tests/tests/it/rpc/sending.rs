@@ -40,7 +40,7 @@ fn sending_and_waiting_gives_the_receipt() {
     let raw = tx.encoded().clone();
     let waiting = std::thread::spawn(move || {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransactionSync", "params": [raw, 60_000] });
-        let mut client = tests::http::Client::connect(&url).unwrap();
+        let mut client = harness::http::Client::connect(&url).unwrap();
         let answer = client.post(call.to_string().as_bytes()).unwrap();
         serde_json::from_slice::<Value>(&answer.body).unwrap()
     });

@@ -1,6 +1,7 @@
 //! Clients that ask for much and read nothing harm nobody else for long.
 
 use super::world_with;
+use harness::rpc_world::World;
 use rpc::{Config, Limits};
 use serde_json::json;
 use std::{
@@ -8,7 +9,6 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     time::{Duration, Instant},
 };
-use tests::rpc_world::World;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},

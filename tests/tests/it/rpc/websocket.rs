@@ -2,10 +2,10 @@
 
 use super::{COUNTER, LOGGER, SPINNER, logged, transfer, world, world_with};
 use futures_util::{SinkExt, StreamExt};
+use harness::rpc_world::World;
 use rpc::{Config, Limits};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tests::rpc_world::World;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,

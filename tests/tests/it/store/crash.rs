@@ -147,10 +147,10 @@ fn a_full_disk_says_so_and_the_step_works_when_there_is_room() {
     let mut full = 0;
     // Large transactions fill what is left of the file.
     let filler = |nonce: u64| {
-        let wallet = tests::blocks::Wallet::new(9);
-        let call = tests::blocks::Call {
+        let wallet = harness::blocks::Wallet::new(9);
+        let call = harness::blocks::Call {
             input: vec![7; 100_000].into(),
-            ..tests::blocks::Call::to([8; 20].into(), nonce)
+            ..harness::blocks::Call::to([8; 20].into(), nonce)
         };
         vec![Deed::Accept(wallet.eip1559(call), types::Time::ZERO)]
     };

@@ -1,9 +1,9 @@
 //! Steps that only accept: one record and one sync each, taken over by the next step of another kind.
 
 use super::script::{Deed, Writer, at, batch, genesis, options, transfer};
+use harness::blocks::{Call, Wallet};
 use std::fs;
 use store::{Store, StoreError, faults::Disk};
-use tests::blocks::{Call, Wallet};
 use types::{Reason, Transaction};
 
 fn accept(txs: &[Transaction]) -> Vec<Deed> {

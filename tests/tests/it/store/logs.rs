@@ -2,10 +2,10 @@
 
 use super::script::{Deed, OTHER_TOKEN, TOKEN, Writer, batch, genesis, options, token_transfer, transfer};
 use alloy_primitives::{Address, B256};
+use harness::blocks::{Wallet, contracts::TRANSFER_TOPIC};
 use proptest::prelude::*;
 use std::{sync::LazyLock, time::Instant};
 use store::{FoundLog, LogFilter, LogLimits, Store, StoreError};
-use tests::blocks::{Wallet, contracts::TRANSFER_TOPIC};
 
 const BLOCKS: u64 = 24;
 

@@ -1,13 +1,13 @@
 //! A whole life in steps: accepted, replaced, sealed, submitted, released, sealed again, final, folded.
 
 use alloy_primitives::{Address, B256, U256};
+use harness::blocks::{self, Call, MemoryChain, SERVICE, Wallet, contracts};
 use jam::{HeaderHash, PackageHash, Params, follow::Start, sample::Author};
 use queue::{Record, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
 use std::sync::{Arc, LazyLock};
 use store::{Batch, Chain as Identity, Options, Unfinished};
-use tests::blocks::{self, Call, Chain, SERVICE, Wallet, contracts};
 use txpool::{Lookup, Status};
 use types::{BlockId, Reason, Release, ReleasedBy, Time, Transaction};
 
@@ -55,11 +55,11 @@ pub(super) fn options() -> Options {
 }
 
 /// A chain on that first block.
-pub(super) fn chain() -> Chain {
+pub(super) fn chain() -> MemoryChain {
     let genesis = genesis();
     let values = genesis.writes.iter().map(|(key, value)| (*key, *value)).collect();
     let layer = Layer::new(Arc::new(values), Tree::default().update(&genesis.writes), 0);
-    Chain::at(bundler::Parent::new(genesis.header, layer), genesis.codes, blocks::config())
+    MemoryChain::at(bundler::Parent::new(genesis.header, layer), genesis.codes, blocks::config())
 }
 
 pub(super) fn transfer(wallet: u64, nonce: u64) -> Transaction {
@@ -128,7 +128,7 @@ pub(super) fn service_state(head: u64) -> ServiceState {
 
 /// Builds blocks and remembers what the queue would say of them.
 pub(super) struct Writer {
-    pub(super) chain: Chain,
+    pub(super) chain: MemoryChain,
     pub(super) ids: Vec<BlockId>,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn life() -> Script {
     release.extend(b.iter().chain(&c).map(|tx| returned(tx, 1)));
     release.push(Deed::End(gone[2].hash(), Reason::Poisonous { attempts: 3 }, at(99)));
     script.push(release);
-    writer.chain = Chain { builds: writer.chain.builds, ..before_release };
+    writer.chain = MemoryChain { builds: writer.chain.builds, ..before_release };
     writer.ids.truncate(2);
     script.push(writer.seal(&[&c[..], &b].concat()));
     for nonce in 2..7 {

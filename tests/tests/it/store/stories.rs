@@ -22,7 +22,7 @@ fn a_story_lasts_until_its_transaction_is_final_and_beyond() {
         returned(&tx, 0),
     ];
     store.commit(&batch(&release)).unwrap();
-    writer.chain = tests::blocks::Chain { builds: writer.chain.builds, ..before };
+    writer.chain = harness::blocks::MemoryChain { builds: writer.chain.builds, ..before };
     writer.ids.truncate(1);
     store.commit(&batch(&writer.seal(&[tx.clone(), other.clone()]))).unwrap();
     store.commit(&batch(&[writer.finalize(1)])).unwrap();

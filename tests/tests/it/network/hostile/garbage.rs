@@ -4,13 +4,13 @@ use super::{
     Target, limits,
     rogue::{Papers, connect, listen, speak},
 };
+use harness::network::{PARAMS, World, bundle_of, config};
 use jam::{Ed25519Secret, codec::Encode, sample::Source, spec::StateKey};
 use network::{
     AssuranceMessage, Direction, Endpoint, Kind, Limits, Role, SegmentRequest, ShardRequest, SharedBundle,
     Silent, StateRequest, StreamError, Submission,
 };
 use std::{sync::Arc, time::Duration};
-use tests::network::{PARAMS, World, bundle_of, config};
 use tokio::time::timeout;
 
 /// How many messages the request of a kind has.

@@ -4,10 +4,10 @@ use super::{
     super::process::Process,
     rogue::{Papers, connect, speak},
 };
+use harness::network::{World, bundle_of, config};
 use jam::codec::Encode;
 use network::{Direction, Endpoint, Kind, Limits, Role, Silent};
 use std::sync::Arc;
-use tests::network::{World, bundle_of, config};
 use tokio::process::Command;
 
 /// The most memory that a process has ever had, in KiB, if this system tells.

@@ -7,13 +7,13 @@ mod memory;
 mod rogue;
 mod streams;
 
+use harness::network::{Validator, World, config};
 use jam::HeaderHash;
 use network::{Direction, Endpoint, Limits, Role, Silent};
 use std::{
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
-use tests::network::{Validator, World, config};
 use tokio::{
     sync::mpsc::{UnboundedReceiver, unbounded_channel},
     time::timeout,

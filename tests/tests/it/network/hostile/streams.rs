@@ -4,12 +4,12 @@ use super::{
     Target, limits,
     rogue::{Papers, connect, listen, speak},
 };
+use harness::network::{PARAMS, bundle_of, config};
 use jam::{Ed25519Secret, codec::Encode};
 use network::{
     Direction, Endpoint, Kind, Limits, Role, Silent, StreamError, Submission, SubmitError, Taken, submit,
 };
 use std::{sync::Arc, time::Duration};
-use tests::network::{PARAMS, bundle_of, config};
 use tokio::time::{Instant, timeout};
 
 async fn rogue(target: &Target) -> quinn::Connection {
