@@ -7,11 +7,11 @@
 use super::{
     Body, Shared, access,
     batch::{Connection, Requests, write},
+    connection_slots::CloseSignal,
     http::{Visit, text},
     outgoing::Outgoing,
-    places::Leave,
     share::{Share, aside},
-    subscriptions::{Place, Subscriptions},
+    subscriptions::{Subscriber, Subscriptions},
 };
 use crate::{
     Error, Params,
@@ -48,7 +48,7 @@ pub(super) struct Upgraded {
     peer: SocketAddr,
     caller: Caller,
     share: Arc<Share>,
-    leave: Leave,
+    close_signal: CloseSignal,
 }
 
 pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -84,14 +84,14 @@ pub(super) fn upgrade(
     let (Some(accept), Some(b"13")) = (accept, version) else {
         return text(StatusCode::BAD_REQUEST, "not a WebSocket handshake of version 13\n");
     };
-    if !visit.place.become_websocket() {
+    if !visit.slot.become_websocket() {
         return text(StatusCode::TOO_MANY_REQUESTS, "too many WebSockets, try again later\n");
     }
     let operator = access::is_operator(&shared.api.config, request.headers());
-    let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
+    let caller = Caller { operator, origin: visit.slot.origin(visit.peer), here: None };
     let on = hyper::upgrade::on(&mut request);
-    let (share, leave) = (visit.place.share().clone(), visit.place.leave().clone());
-    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share, leave }).is_err() {
+    let (share, close_signal) = (visit.slot.share().clone(), visit.slot.close_signal().clone());
+    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share, close_signal }).is_err() {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -108,7 +108,7 @@ pub(super) struct Client {
     shared: Arc<Shared>,
     peer: SocketAddr,
     caller: Caller,
-    leave: Leave,
+    close_signal: CloseSignal,
     outgoing: Outgoing,
     subscriptions: Subscriptions,
 }
@@ -125,12 +125,12 @@ impl Connection for OneMessage<'_> {
         let (api, (space, verb)) = (&shared.api, method.split_once('_')?);
         let own = ["eth", "builder"].contains(&space);
         let (begin, begun) = oneshot::channel();
-        let place = Place { space, outgoing: outgoing.clone(), begun };
+        let subscriber = Subscriber { space, outgoing: outgoing.clone(), begun };
         let result = match verb {
-            "subscribe" if own => subscriptions.start(api, params, place),
+            "subscribe" if own => subscriptions.start(api, params, subscriber),
             "subscribe" => {
                 let notices = api.subscribe(space, params, caller)?;
-                notices.and_then(|notices| subscriptions.start_other(api, notices, place))
+                notices.and_then(|notices| subscriptions.start_other(api, notices, subscriber))
             }
             "unsubscribe" if own || subscriptions.has(params) => subscriptions.end(api, params),
             _ => return None,
@@ -143,7 +143,7 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, mut caller, share, leave } = upgraded;
+    let Upgraded { on, peer, mut caller, share, close_signal } = upgraded;
     let Ok(io) = on.await else { return };
     // Each message is answered by a task of its own, which goes on when the client is gone: what it sent is sent. But what
     // it only wanted to know is not worked on any more.
@@ -160,7 +160,7 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
     let idle = limits.idle_timeout;
     let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
-    let client = Arc::new(Client { shared, peer, caller, leave, outgoing, subscriptions });
+    let client = Arc::new(Client { shared, peer, caller, close_signal, outgoing, subscriptions });
     let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
     let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
     let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
@@ -226,7 +226,8 @@ impl Client {
             }
             Ok(requests) => requests.answer(api, &self.caller, &message).await,
         };
-        let answer = answer.map(|answer| self.shared.answers.hold(answer, self.caller.origin, &self.leave));
+        let answer =
+            answer.map(|answer| self.shared.answers.hold(answer, self.caller.origin, &self.close_signal));
         let text = answer.and_then(|answer| aside(answer.len(), || Utf8Bytes::try_from(answer).ok()));
         if let Some(answer) = text {
             self.outgoing.send(Message::Text(answer)).await;
