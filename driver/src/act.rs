@@ -3,7 +3,7 @@
 use crate::{Blocks, Broken, CORRECTION_MIN, Driver, Package, Removed};
 use alloy_primitives::{Address, B256};
 use jam::{Ed25519Key, PackageHash};
-use queue::{Action, Blame, Released, Sent, Submission};
+use queue::{Action, Blame, Released, Sent, SubmissionPlan};
 use std::collections::BTreeSet;
 use txpool::{Returned, Verdict};
 use types::{BlockId, Duration, Event, Release, Time};
@@ -77,14 +77,16 @@ impl<B: Blocks> Driver<B> {
     }
 
     /// Builds a version and hands it out; whether the queue agreed.
-    fn submit_version(&mut self, submission: &Submission) -> Result<bool, Broken> {
+    fn submit_version(&mut self, submission: &SubmissionPlan) -> Result<bool, Broken> {
         let context = submission.context.clone();
         let packaged = self.blocks.package(submission.block, context, submission.version)?;
         let committed = self.queue.commit_submission(submission, packaged.hash(), self.now);
         match committed {
             Ok(()) => {}
-            Err(queue::SubmitError::Window | queue::SubmitError::Moved) => return Ok(false),
-            Err(why @ queue::SubmitError::Rebuilt { .. }) => {
+            Err(queue::CommitSubmissionError::Window | queue::CommitSubmissionError::Moved) => {
+                return Ok(false);
+            }
+            Err(why @ queue::CommitSubmissionError::Rebuilt { .. }) => {
                 let number = submission.block.number;
                 return Err(Broken::Rebuild { number, why: why.to_string() });
             }

@@ -79,7 +79,7 @@ mod submit;
 mod tests;
 mod view;
 
-pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, SubmitError};
+pub use action::{Action, Blame, CommitSubmissionError, EnqueueError, Released, Sent, SubmissionPlan};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};

@@ -1,7 +1,7 @@
 //! Sending: the window, the core, the anchor, and what became of it.
 
 use crate::{
-    Action, Bundle, Queue, Record, Sent, Submission, SubmitError, Version,
+    Action, Bundle, CommitSubmissionError, Queue, Record, Sent, SubmissionPlan, Version,
     bundle::{Phase, State},
 };
 use jam::{PackageHash, RefineContext};
@@ -107,7 +107,7 @@ impl Queue {
     }
 
     /// The lowest bundle that waits, if it may be sent.
-    fn next_submission(&mut self, now: Time) -> Option<Submission> {
+    fn next_submission(&mut self, now: Time) -> Option<SubmissionPlan> {
         if self.halted.is_some() || self.submitted.len() >= self.config.max_inflight {
             return None;
         }
@@ -126,7 +126,7 @@ impl Queue {
         let bundle = self.bundles.get(&number)?;
         let block = bundle.block;
         if let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) {
-            return Some(Submission {
+            return Some(SubmissionPlan {
                 block,
                 version: last.number,
                 core,
@@ -136,7 +136,7 @@ impl Queue {
             });
         }
         let (context, anchor_height) = self.choose_anchor(number, now)?;
-        Some(Submission {
+        Some(SubmissionPlan {
             block,
             version: bundle.next_version(),
             core,
@@ -206,12 +206,12 @@ impl Queue {
     /// that must be durable before the bytes leave; then look at the [window](Queue::in_window) again.
     pub fn commit_submission(
         &mut self,
-        submission: &Submission,
+        submission: &SubmissionPlan,
         package: PackageHash,
         now: Time,
-    ) -> Result<(), SubmitError> {
+    ) -> Result<(), CommitSubmissionError> {
         if !self.in_window(now) {
-            return Err(SubmitError::Window);
+            return Err(CommitSubmissionError::Window);
         }
         let number = submission.block.number;
         let bundle = self.bundles.get(&number).filter(|bundle| bundle.block == submission.block);
@@ -220,11 +220,11 @@ impl Queue {
         #[cfg(feature = "bugs")]
         let core_free = core_free || self.has(crate::Mistake::GlobalInflight);
         let ready = ready && core_free && self.may_commit(submission);
-        let (Some(bundle), true) = (bundle, ready) else { return Err(SubmitError::Moved) };
+        let (Some(bundle), true) = (bundle, ready) else { return Err(CommitSubmissionError::Moved) };
         let before = bundle.versions.last().filter(|last| last.number == submission.version);
         let expected = before.map(|before| before.package).or(submission.package);
         if expected.is_some_and(|expected| expected != package) {
-            return Err(SubmitError::Rebuilt { block: number, version: submission.version });
+            return Err(CommitSubmissionError::Rebuilt { block: number, version: submission.version });
         }
         let version = Version {
             number: submission.version,
@@ -244,7 +244,7 @@ impl Queue {
     }
 
     /// Whether nothing has happened since a submission was asked for that forbids it.
-    fn may_commit(&self, submission: &Submission) -> bool {
+    fn may_commit(&self, submission: &SubmissionPlan) -> bool {
         let Some(head) = &self.head else { return false };
         self.halted.is_none()
             && self.submitted.len() < self.config.max_inflight

@@ -1,7 +1,7 @@
 //! What must hold after every input, whatever happened.
 
 use super::world::{clock, genesis};
-use crate::{Bundle, Queue, Record, ServiceView, State, Submission};
+use crate::{Bundle, Queue, Record, ServiceView, State, SubmissionPlan};
 use jam::follow::{ChainView, Fate};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -105,7 +105,7 @@ fn expected(queue: &Queue, bundle: &Bundle, view: &ChainView<'_>, service: &Serv
 }
 
 /// What is sent has an anchor that is on the best branch and lives long enough.
-pub(crate) fn submission(queue: &Queue, submission: &Submission) {
+pub(crate) fn submission(queue: &Queue, submission: &SubmissionPlan) {
     let head = queue.head.as_ref().unwrap();
     let age = head.anchors.iter().position(|anchor| anchor.hash == submission.context.anchor);
     let age = age.expect("the anchor is a recent block");
