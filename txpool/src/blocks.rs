@@ -3,7 +3,7 @@
 use crate::{
     Account, Lookup, Pool, StateChange, Status,
     entry::{Entry, State},
-    pool::{Block, Deadline, Place},
+    pool::{Block, Deadline, TxKey},
 };
 use alloy_primitives::B256;
 use types::{BlockId, Event, Reason, Time, Transaction};
@@ -180,7 +180,7 @@ impl Pool {
             return None;
         }
         (entry.returned, entry.added_at) = (true, now);
-        let place = Place { sender: s as u32, nonce: entry.nonce };
+        let place = TxKey { sender: s as u32, nonce: entry.nonce };
         let (nonce, arrival) = (entry.nonce, entry.arrival);
         self.expect_end(Deadline { added_at: now, arrival, place });
         // What comes back was not applied, so the account still has to send it.

@@ -26,7 +26,7 @@ pub struct Pool {
     pub(crate) head: Head,
     pub(crate) senders: Slab<Sender>,
     pub(crate) by_sender: AddressMap<u32>,
-    pub(crate) by_hash: B256Map<Place>,
+    pub(crate) by_hash: B256Map<TxKey>,
     pub(crate) blocks: Slab<Block>,
     pub(crate) by_block: BTreeMap<BlockId, u32>,
     /// How many pooled transactions carry an authorization of this account.
@@ -50,7 +50,7 @@ pub struct Pool {
 
 /// Where a transaction stands: its sender's key, and its nonce.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TxKey {
     pub(crate) sender: u32,
     pub(crate) nonce: u64,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Block {
 pub(crate) struct Deadline {
     pub(crate) added_at: Time,
     pub(crate) arrival: u64,
-    pub(crate) place: Place,
+    pub(crate) place: TxKey,
 }
 
 impl Pool {
@@ -239,7 +239,7 @@ impl Pool {
 
     /// Puts an entry into its sender's list at index `i`: the only place where entries come in.
     pub(crate) fn put(&mut self, s: usize, i: usize, entry: Entry) {
-        let place = Place { sender: s as u32, nonce: entry.nonce };
+        let place = TxKey { sender: s as u32, nonce: entry.nonce };
         self.by_hash.insert(entry.tx.hash(), place);
         self.counts.enter(&entry);
         let sender = &mut self.senders[s];

@@ -2,11 +2,11 @@
 //!
 //! Large parts are slices of what arrived, and are sent as they are.
 
-mod chain;
+mod blocks;
 mod data;
 mod work;
 
-pub use chain::{
+pub use blocks::{
     Announcement, BlockId, BlockRequest, Direction, Handshake, StateRange, StateRequest, TrieNode,
 };
 pub use data::{AssuranceMessage, SegmentRequest, ShardAnswer, ShardRequest};
