@@ -202,7 +202,7 @@ fn a_timeout_does_not_wait_for_a_time_that_never_was() {
     // The same after a restart: the journal has the wrong time.
     let mut records = world.journal.clone();
     records.extend(world.queue.take_records());
-    let restored = Queue::restore(config(), clock(), world.queue.base, records, hour_ago).unwrap();
+    let restored = Queue::restore(config(), clock(), world.queue.bundles.base(), records, hour_ago).unwrap();
     let sent = restored.get(1).unwrap().versions[0].sent_at;
     assert_eq!(sent, hour_ago);
 }
