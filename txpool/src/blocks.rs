@@ -182,9 +182,9 @@ impl Pool {
         (entry.returned, entry.added_at) = (true, now);
         let place = TxKey { sender: s as u32, nonce: entry.nonce };
         let (nonce, arrival) = (entry.nonce, entry.arrival);
-        self.expect_end(Deadline { added_at: now, arrival, place });
         // What comes back was not applied, so the account still has to send it.
         self.shift(s, i, State::Queued);
+        self.expect_end(Deadline { added_at: now, arrival, place });
         let sender = &mut self.senders[s];
         sender.account.nonce = sender.account.nonce.min(nonce);
         self.totals.returned += 1;

@@ -247,11 +247,10 @@ impl Pool {
         if entry.nonce >= sender.account.nonce {
             sender.spent = sender.spent.saturating_add(entry.cost);
         }
-        if entry.state.is_pooled() {
-            self.expect_end(Deadline { added_at: entry.added_at, arrival: entry.arrival, place });
-            if !entry.tx.authorities().is_empty() {
-                self.reserve_authorities(&entry.tx);
-            }
+        let waits = entry.state.is_pooled();
+        let deadline = Deadline { added_at: entry.added_at, arrival: entry.arrival, place };
+        if waits && !entry.tx.authorities().is_empty() {
+            self.reserve_authorities(&entry.tx);
         }
         let sender = &mut self.senders[s];
         sender.selection.start_over_at(entry.nonce);
@@ -259,6 +258,10 @@ impl Pool {
             sender.txs.push_back(entry);
         } else {
             sender.txs.insert(i, entry);
+        }
+        // Only now: deadlines of what is not in a list are thrown away when there are too many.
+        if waits {
+            self.expect_end(deadline);
         }
     }
 
