@@ -27,13 +27,13 @@ impl<B: Blocks> Driver<B> {
     /// Tells the queue which cores cannot be reached. The answer changes with the peers and with the rotation of
     /// guarantors, so it is derived once per slot and after each change of peers.
     pub(crate) fn update_reach(&mut self) {
-        let view = self.follower.view();
-        let slot = self.clock.slot_at(self.now);
+        let view = self.chain.follower().view();
+        let slot = self.clock.slot_at(self.now());
         let derived_for = Some((slot, view.epoch().entropy));
         if self.reach.derived_for == derived_for {
             return;
         }
-        let mut unreachable = (0..self.follower.params().cores).collect::<BTreeSet<u16>>();
+        let mut unreachable = (0..self.chain.follower().params().cores).collect::<BTreeSet<u16>>();
         // The next slot's guarantors are addressed too: a rotation may begin before the package is looked at.
         for assignment in [slot, slot.saturating_add(1)].iter().filter_map(|slot| view.assignment(*slot)) {
             let keys = view.epoch().validators(assignment.era).keys();

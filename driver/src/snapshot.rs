@@ -4,7 +4,7 @@
 //! are published at most twenty times a second, and less often the larger the open block is, since to publish it is to copy
 //! it.
 
-use crate::{Blocks, Broken, Driver, OpenBlock};
+use crate::{Blocks, Broken, Driver};
 use std::sync::Arc;
 use types::{BlockId, Duration, SlotCores, Time};
 
@@ -117,18 +117,18 @@ impl<B: Blocks> View<B> {
 
 impl<B: Blocks> Driver<B> {
     fn open_version(&self) -> Option<(u64, u64)> {
-        self.open.as_ref().map(|open| (self.build_counter, open.changes))
+        self.open.as_ref().map(|open| (self.build_counter, open.changes()))
     }
 
     /// When a snapshot is due although nothing happens any more.
     pub(crate) fn show_due(&self) -> Option<Time> {
         let view = &self.view;
         let moved = view.pool_moved || self.open_version() != view.pending_of;
-        moved.then(|| view.shown_at.map_or(self.now, |at| at + self.publish_every()))
+        moved.then(|| view.shown_at.map_or(self.now(), |at| at + self.publish_every()))
     }
 
     fn publish_every(&self) -> Duration {
-        let shown = self.open.as_ref().map_or(0, |open| open.block.transactions().len());
+        let shown = self.open.as_ref().map_or(0, |open| open.transactions().len());
         let parts = 1 + (shown / SMALL_BLOCK_TXS) as u64;
         Duration::from_millis((PUBLISH_EVERY_MS * parts).min(PUBLISH_EVERY_MAX_MS))
     }
@@ -136,12 +136,13 @@ impl<B: Blocks> Driver<B> {
     /// Makes a snapshot, if one is due.
     pub(crate) fn show(&mut self) -> Result<(), Broken> {
         // Also a node that has nothing to do shows that blocks arrive.
-        if self.view.chain_news != self.chain_news {
-            self.view.chain_news = self.chain_news;
-            self.view.is_stale |= self.view.slots != Some(self.slots());
+        if self.view.chain_news != self.chain.news() {
+            self.view.chain_news = self.chain.news();
+            self.view.is_stale |= self.view.slots != Some(self.chain.slots());
         }
-        if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now) {
-            self.output.news.snapshot = Some(self.snapshot()?);
+        if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now()) {
+            let snapshot = self.snapshot()?;
+            self.outbox.show(snapshot);
         }
         Ok(())
     }
@@ -149,36 +150,31 @@ impl<B: Blocks> Driver<B> {
     /// What there is now.
     pub fn snapshot(&mut self) -> Result<Snapshot<B>, Broken> {
         self.show_open()?;
-        let (best_slot, final_slot) = self.slots();
+        let (best_slot, final_slot) = self.chain.slots();
         let snapshot = Snapshot {
             blocks: self.blocks.view(),
             pending: self.view.pending.clone(),
             safe: self.safe(),
             finalized: self.blocks.final_id(),
             queue: Arc::new(self.queue.snapshot()),
-            outlook: Arc::new(self.queue.outlook(self.now)),
+            outlook: Arc::new(self.queue.outlook(self.now())),
             pool: self.pool.stats(),
             rules: self.pool.rules(),
-            accepted: self.accepted,
-            is_paused: self.is_paused,
+            accepted: self.outbox.accepted(),
+            is_paused: self.sealing.is_paused(),
             halted: self.queue.halted(),
             peers: self.view.peers,
             best_slot,
             final_slot,
-            is_syncing: !self.follower.wanted().is_empty()
-                && best_slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
+            is_syncing: !self.chain.follower().wanted().is_empty()
+                && best_slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now()),
             cores: self.slot_cores(),
         };
         self.view.is_stale = false;
         self.view.pool_moved = false;
-        self.view.shown_at = Some(self.now);
+        self.view.shown_at = Some(self.now());
         self.view.slots = Some((best_slot, final_slot));
         Ok(snapshot)
-    }
-
-    /// The slots of the best and of the final JAM block.
-    fn slots(&self) -> (u32, u32) {
-        (self.follower.view().head().slot, self.follower.finalized().slot)
     }
 
     fn show_open(&mut self) -> Result<(), Broken> {
@@ -187,14 +183,14 @@ impl<B: Blocks> Driver<B> {
             return Ok(());
         }
         self.view.pending_of = version;
-        let pending = self.open.as_ref().map(|open| self.blocks.pending(&open.block));
+        let pending = self.open.as_ref().map(|open| self.blocks.pending(open.block()));
         self.view.pending = pending.transpose()?.map(Arc::new);
         Ok(())
     }
 
     /// The newest of our blocks that the service applied.
     fn safe(&self) -> BlockId {
-        let head = self.service.best.head();
+        let head = self.chain.service().best.head();
         let finalized = self.blocks.final_id();
         let is_ours = self.blocks.id_of(head.number) == Some(head);
         if is_ours && head.number > finalized.number { head } else { finalized }

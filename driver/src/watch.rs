@@ -26,7 +26,7 @@ impl<B: Blocks> Driver<B> {
     /// Notes what the cores are used for after the best block. After a fork the slots of the branch that was left are
     /// forgotten.
     pub(crate) fn note_cores(&mut self) {
-        let view = self.follower.view();
+        let view = self.chain.follower().view();
         let slot = view.head().slot;
         let used = |core: u16| match view.core(core).map(|report| report.package) {
             None => CoreUse::Free,
@@ -42,7 +42,7 @@ impl<B: Blocks> Driver<B> {
                 }
             }
         };
-        let cores = (0..self.follower.params().cores).map(used).collect();
+        let cores = (0..self.chain.follower().params().cores).map(used).collect();
         let slots = &mut self.watch.slots;
         while slots.back().is_some_and(|last| last.slot >= slot) {
             slots.pop_back();
@@ -56,7 +56,7 @@ impl<B: Blocks> Driver<B> {
     /// Tells of a window in which a bundle should have been sent and which went by while nobody looked.
     pub(crate) fn note_missed_window(&mut self) {
         if let Some((block, closes)) = self.watch.departure.take()
-            && closes <= self.now
+            && closes <= self.now()
         {
             self.tell(Event::WindowMissed { block });
         }
@@ -65,7 +65,7 @@ impl<B: Blocks> Driver<B> {
     /// Remembers what the next window is for.
     pub(crate) fn note_departure(&mut self) {
         let may_send = !self.settings.dry_run;
-        self.watch.departure = self.queue.next_departure(self.now).filter(|_| may_send);
+        self.watch.departure = self.queue.next_departure(self.now()).filter(|_| may_send);
     }
 
     /// The cores in the last slots on the best branch, oldest first.
