@@ -6,9 +6,7 @@ mod blocks;
 mod data;
 mod work;
 
-pub use blocks::{
-    Announcement, BlockId, BlockRequest, Direction, Handshake, StateRange, StateRequest, TrieNode,
-};
+pub use blocks::{Announcement, BlockId, BlockRequest, Direction, Handshake, StateRange, StateRequest};
 pub use data::{AssuranceMessage, SegmentRequest, ShardAnswer, ShardRequest};
 pub use work::{BundleSubmission, PackageSubmission, SegmentRoots, SharedBundle, SharedReport};
 pub(crate) use work::{cut_extrinsics, read_imports};
