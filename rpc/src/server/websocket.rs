@@ -9,7 +9,7 @@ use super::{
     batch::{Connection, Requests, write},
     connection_slots::CloseSignal,
     http::{Visit, text},
-    outgoing::Outgoing,
+    outgoing::{Outgoing, Waiting},
     share::{Share, aside},
     subscriptions::{Subscriber, Subscriptions},
 };
@@ -19,16 +19,20 @@ use crate::{
     error,
 };
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt, future::BoxFuture};
+use futures_util::{
+    SinkExt, StreamExt,
+    future::BoxFuture,
+    stream::{SplitSink, SplitStream},
+};
 use hyper::{
     Request, Response, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
-    upgrade::OnUpgrade,
+    upgrade::{OnUpgrade, Upgraded as Upgrade},
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -155,59 +159,70 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
         .max_frame_size(Some(limits.body_bytes_max))
         .read_buffer_size(16 * 1024);
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
-    let (mut sink, mut stream) = socket.split();
-    let (outgoing, mut queue) = Outgoing::new(limits);
+    let (sink, stream) = socket.split();
+    let (outgoing, queue) = Outgoing::new(limits);
     let idle = limits.idle_timeout;
     let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
     let client = Arc::new(Client { shared, peer, caller, close_signal, outgoing, subscriptions });
-    let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
-    let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
-    let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
-    let write = async {
-        loop {
-            // What is being sent counts as long as it is.
-            let (message, _part) = match tokio::time::timeout(idle / 2, queue.recv()).await {
-                Ok(Some(waiting)) => (waiting.message, Some(waiting.part)),
-                Ok(None) => break,
-                Err(_) => (Message::Ping(Default::default()), None),
-            };
-            let _held = message.clone();
-            // The library copies a message into its own buffer before it writes any of it, and clients that are told much
-            // have thousands of messages: they are sent in turn, so that a request waits for a few and not for all.
-            let send = share.work(message.len(), sink.send(message));
-            match tokio::time::timeout(idle, send).await {
-                Ok(Ok(())) => {}
-                _ => break,
-            }
-        }
-        let _ = tokio::time::timeout(idle / 10, sink.close()).await;
-    };
-    let read = async {
-        while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
-            let text: Bytes = match message {
-                Message::Text(text) => text.into(),
-                Message::Binary(bytes) => bytes,
-                Message::Close(_) => break,
-                _ => continue,
-            };
-            let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
-            let Ok(turn) = at_once.clone().acquire_owned().await else { break };
-            let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
-            let (client, share) = (client.clone(), share.clone());
-            tokio::spawn(async move {
-                share.work(text.len(), client.answer(&text)).await;
-                drop((turn, part));
-            });
-        }
-    };
     tokio::select! {
-        () = write => {}
-        () = read => {}
+        () = write_all(sink, queue, &share, idle) => {}
+        () = read_all(stream, &client, &share, idle) => {}
         () = client.subscriptions.cut_off() => {}
         () = super::until(&mut stopped) => {}
     }
     client.subscriptions.end_all();
+}
+
+type Socket = WebSocketStream<TokioIo<Upgrade>>;
+
+/// Sends what waits to be sent, and pings while nothing does, until the connection breaks or a send takes too long.
+async fn write_all(
+    mut sink: SplitSink<Socket, Message>,
+    mut queue: mpsc::Receiver<Waiting>,
+    share: &Share,
+    idle: Duration,
+) {
+    loop {
+        // What is being sent counts as long as it is.
+        let (message, _part) = match tokio::time::timeout(idle / 2, queue.recv()).await {
+            Ok(Some(waiting)) => (waiting.message, Some(waiting.part)),
+            Ok(None) => break,
+            Err(_) => (Message::Ping(Default::default()), None),
+        };
+        let _held = message.clone();
+        // The library copies a message into its own buffer before it writes any of it, and clients that are told much
+        // have thousands of messages: they are sent in turn, so that a request waits for a few and not for all.
+        let send = share.work(message.len(), sink.send(message));
+        match tokio::time::timeout(idle, send).await {
+            Ok(Ok(())) => {}
+            _ => break,
+        }
+    }
+    let _ = tokio::time::timeout(idle / 10, sink.close()).await;
+}
+
+/// Starts a task for each message, as many and as large ones at once as one client may have.
+async fn read_all(mut stream: SplitStream<Socket>, client: &Arc<Client>, share: &Arc<Share>, idle: Duration) {
+    let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
+    let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
+    let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
+    while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
+        let text: Bytes = match message {
+            Message::Text(text) => text.into(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(_) => break,
+            _ => continue,
+        };
+        let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
+        let Ok(turn) = at_once.clone().acquire_owned().await else { break };
+        let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
+        let (client, share) = (client.clone(), share.clone());
+        tokio::spawn(async move {
+            share.work(text.len(), client.answer(&text)).await;
+            drop((turn, part));
+        });
+    }
 }
 
 impl Client {
