@@ -11,14 +11,14 @@ use queue::Record;
 use service::{Config, genesis::Genesis};
 use state::{Key, Values};
 use std::hint::black_box;
-use store::{Batch, Chain, LogFilter, LogLimits, Options, Store, Unfinished};
+use store::{Batch, ChainIdentity, LogFilter, LogLimits, Options, Store, Unfinished};
 use types::{Time, Transaction};
 
 const TOKEN: Address = Address::repeat_byte(0x70);
 const RARE_TOKEN: Address = Address::repeat_byte(0x71);
 
 fn options(genesis: &Genesis) -> Options {
-    let chain = Chain {
+    let chain = ChainIdentity {
         genesis: genesis.id().hash,
         service: blocks::SERVICE,
         builder: Ed25519Secret::trivial(99).public(),

@@ -39,24 +39,23 @@ impl<B: Blocks> Driver<B> {
         for tx in txs {
             results.push(self.insert(tx)?);
         }
-        self.output.answers.push((answer, results));
+        self.outbox.answer(answer, results);
         Ok(())
     }
 
     /// Shows readers everything that was accepted so far, and then answers.
     pub fn show_now(&mut self, answer: Responder) {
         self.view.blocks_changed();
-        self.output.answers.push((answer, vec![]));
+        self.outbox.answer(answer, vec![]);
     }
 
     fn insert(&mut self, tx: Transaction) -> Result<Result<B256, txpool::Error>, Broken> {
         let account = self.blocks.account(tx.sender())?;
         let hash = tx.hash();
-        let inserted = self.pool.insert(tx.clone(), account, self.now);
+        let now = self.now();
+        let inserted = self.pool.insert(tx.clone(), account, now);
         if let Ok(inserted) = &inserted {
-            self.output.batch.accepted(&tx, self.now);
-            self.accepted += 1;
-            self.output.news.accepted.push((tx, self.now, inserted.status == Status::Pending));
+            self.outbox.accept(tx, now, inserted.status == Status::Pending);
         }
         self.gather_pool();
         Ok(inserted.map(|_| hash))
@@ -77,21 +76,11 @@ impl<B: Blocks> Driver<B> {
     /// What the pool says, for the journal and for whoever watches. To be called after each thing that the pool is told:
     /// a transaction may end and be accepted again in one step, and only the order tells which came last.
     pub(crate) fn gather_pool(&mut self) {
+        let now = self.time.now();
         for event in self.pool.drain_events() {
             self.view.pool_changed();
-            if let Some((hash, reason)) = event.ended() {
-                self.output.batch.ended(hash, reason, self.now);
-            }
-            self.senders.extend(event.sender());
-            self.output.news.events.push(event);
+            self.outbox.tell_of_pool(event, now);
         }
-    }
-
-    /// Tells readers the next nonces of those whose transactions moved.
-    pub(crate) fn gather_nonces(&mut self) {
-        let nonces = self.senders.drain().map(|sender| (sender, self.pool.next_nonce(&sender)));
-        self.output.news.nonces = nonces.collect();
-        self.output.news.nonces.sort_unstable();
     }
 
     /// Tells the pool what the newest block, or the release of some, changed.
@@ -112,11 +101,11 @@ impl<B: Blocks> Driver<B> {
     /// Notes whose next nonce may be another one: a change of the account may change it without any event.
     pub(crate) fn note_moved(&mut self, accounts: &[(Address, txpool::Account)]) {
         let known = accounts.iter().map(|(address, _)| *address);
-        self.senders.extend(known.filter(|address| self.pool.next_nonce(address).is_some()));
+        self.outbox.note_moved(known.filter(|address| self.pool.next_nonce(address).is_some()));
     }
 
     /// Tells everybody of something that happened.
     pub fn tell(&mut self, event: Event) {
-        self.output.news.events.push(event);
+        self.outbox.tell(event);
     }
 }

@@ -1,9 +1,9 @@
 //! What the queue wants done: submissions and releases; and what becomes durable of it.
 
-use crate::{Blocks, Broken, CORRECTION_MIN, Driver, Package, Removed};
+use crate::{Blocks, Broken, Driver, Package, Removed, time::CORRECTION_MIN};
 use alloy_primitives::{Address, B256};
 use jam::{Ed25519Key, PackageHash};
-use queue::{Action, Blame, Released, Sent, Submission};
+use queue::{Action, Blame, Released, Sent, SubmissionPlan};
 use std::collections::BTreeSet;
 use txpool::{Returned, Verdict};
 use types::{BlockId, Duration, Event, Release, Time};
@@ -61,7 +61,7 @@ impl<B: Blocks> Driver<B> {
 
     /// Does what the queue wants, until it wants nothing.
     pub(crate) fn act(&mut self) -> Result<(), Broken> {
-        while let Some(action) = self.queue.poll_action(self.now) {
+        while let Some(action) = self.queue.poll_action(self.now()) {
             match action {
                 Action::Release(blocks) => self.release(&blocks)?,
                 Action::Submit(_) if self.settings.dry_run => break,
@@ -77,14 +77,16 @@ impl<B: Blocks> Driver<B> {
     }
 
     /// Builds a version and hands it out; whether the queue agreed.
-    fn submit_version(&mut self, submission: &Submission) -> Result<bool, Broken> {
+    fn submit_version(&mut self, submission: &SubmissionPlan) -> Result<bool, Broken> {
         let context = submission.context.clone();
         let packaged = self.blocks.package(submission.block, context, submission.version)?;
-        let committed = self.queue.commit_submission(submission, packaged.hash(), self.now);
+        let committed = self.queue.commit_submission(submission, packaged.hash(), self.now());
         match committed {
             Ok(()) => {}
-            Err(queue::SubmitError::Window | queue::SubmitError::Moved) => return Ok(false),
-            Err(why @ queue::SubmitError::Rebuilt { .. }) => {
+            Err(queue::CommitSubmissionError::Window | queue::CommitSubmissionError::Moved) => {
+                return Ok(false);
+            }
+            Err(why @ queue::CommitSubmissionError::Rebuilt { .. }) => {
                 let number = submission.block.number;
                 return Err(Broken::Rebuild { number, why: why.to_string() });
             }
@@ -96,21 +98,21 @@ impl<B: Blocks> Driver<B> {
             version: submission.version,
             core: submission.core,
             guarantors: self.guarantors(submission.core),
-            decided_at: self.now,
+            decided_at: self.now(),
             closes_at: self.window_closes_at(),
         };
-        self.output.sends.push(outgoing);
+        self.outbox.send(outgoing);
         Ok(true)
     }
 
     fn window_closes_at(&self) -> Time {
-        self.clock.next_start(self.now) - self.queue.config().window_closes_before
+        self.clock.next_start(self.now()) - self.queue.config().window_closes_before
     }
 
     /// Who guarantees on a core now. If a rotation is about to begin, those after it come next.
     fn guarantors(&self, core: u16) -> Vec<Ed25519Key> {
-        let view = self.follower.view();
-        let slot = self.clock.slot_at(self.now);
+        let view = self.chain.follower().view();
+        let slot = self.clock.slot_at(self.now());
         let mut guarantors = Vec::new();
         for slot in [slot, slot.saturating_add(1)] {
             for key in view.guarantors(core, slot) {
@@ -155,14 +157,14 @@ impl<B: Blocks> Driver<B> {
         let before = was.as_ref().map_or(0, |was| was.attempts);
         let attempts = before + u32::from(released.blame != Blame::None);
         let Released { block, sealed_at, by, .. } = *released;
-        let release = Release { block, sealed_at, released_at: self.now, by };
-        self.output.batch.released(hash, was.map(|was| was.added_at), attempts, release);
+        let release = Release { block, sealed_at, released_at: self.now(), by };
+        self.outbox.batch().released(hash, was.map(|was| was.added_at), attempts, release);
     }
 
     /// Gathers what the queue decided: its records, and what follows from its events.
     pub(crate) fn gather_queue(&mut self) -> Result<(), Broken> {
         for record in self.queue.take_records() {
-            self.output.batch.queue(record);
+            self.outbox.batch().queue(record);
         }
         for event in self.queue.drain_events().collect::<Vec<_>>() {
             match &event {
@@ -178,7 +180,7 @@ impl<B: Blocks> Driver<B> {
 
     fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
         let transactions = self.blocks.transactions(block.number).unwrap_or_default();
-        self.senders.extend(transactions.iter().map(|tx| tx.sender()));
+        self.outbox.note_moved(transactions.iter().map(|tx| tx.sender()));
         self.blocks.finalize(block)?;
         self.view.blocks_changed();
         self.pool.mark_final(block);

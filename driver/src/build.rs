@@ -1,6 +1,6 @@
 //! Building: the open block takes transactions as they come, and is sealed when it is full or its time has come.
 
-use crate::{Added, Blocks, Broken, Driver, NotSealed, OpenBlock, seal_policy::seal_delay};
+use crate::{Added, Blocks, Broken, Driver, NotSealed, OpenBlock, open::Open};
 use alloy_primitives::{Address, B256};
 use bundler::Refused;
 use queue::Queue;
@@ -8,36 +8,10 @@ use std::collections::BTreeSet;
 use txpool::{Candidate, Returned, StateChange, Verdict};
 use types::{Event, Time, Transaction};
 
-/// The block that is being built.
-pub(crate) struct Open<O> {
-    pub(crate) block: O,
-    /// When its first transaction came.
-    first_at: Option<Time>,
-    /// How often its transactions were suspected; above zero there are few of them.
-    attempts: u32,
-    transactions_max: usize,
-    is_full: bool,
-    /// Grows with each transaction, so that whoever shows the block knows whether it changed.
-    pub(crate) changes: u64,
-}
-
-impl<O: OpenBlock> core::fmt::Debug for Open<O> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Open").field("transactions", &self.block.transactions().len()).finish()
-    }
-}
-
-impl<O> Open<O> {
-    /// The clock was corrected: its first transaction did not come later than now.
-    pub(crate) fn set_back(&mut self, now: Time) {
-        self.first_at = self.first_at.map(|first| first.min(now));
-    }
-}
-
 impl<B: Blocks> Driver<B> {
     /// Fills the open block and seals it, as often as there is reason to.
     pub(crate) fn build(&mut self) -> Result<(), Broken> {
-        while !self.is_paused {
+        while !self.sealing.is_paused() {
             self.fill()?;
             if self.queue.may_enqueue().is_err() || !self.is_seal_due() {
                 break;
@@ -63,26 +37,31 @@ impl<B: Blocks> Driver<B> {
 
     /// When the open block, or an empty one, is to be sealed.
     pub(crate) fn seal_due(&self) -> Option<Time> {
-        if self.is_paused || self.queue.may_enqueue().is_err() {
+        if self.sealing.is_paused() || self.queue.may_enqueue().is_err() {
             return None;
         }
-        let slot = self.clock.slot_duration();
         match &self.open {
-            Some(open) if open.is_full => Some(self.now),
+            Some(open) if open.is_full() => Some(self.now()),
             Some(open) => {
                 let (queued, ..) = self.queue.counts();
-                let delay = seal_delay(self.settings.seal_after, slot, queued, self.follower.params().cores);
-                open.first_at.map(|first| first + delay)
+                open.first_at().map(|first| self.sealing.open_due(first, queued))
             }
-            None => self.wants_empty_block().then(|| self.last_seal + slot),
+            None => self.empty_block_due(),
         }
+    }
+
+    /// When the next empty block is sealed, if it has a purpose.
+    fn empty_block_due(&self) -> Option<Time> {
+        let floor = self.blocks.base_fee_floor_wei();
+        let is_fee_high = || self.blocks.head().base_fee_wei > floor;
+        self.sealing.empty_due(is_fee_high, || self.pool.waits_for_base_fee(floor))
     }
 
     fn is_seal_due(&mut self) -> bool {
         if self.open.is_none() && self.wants_probe() {
             return true;
         }
-        self.seal_due().is_some_and(|due| due <= self.now)
+        self.seal_due().is_some_and(|due| due <= self.now())
     }
 
     /// Whether an empty block shall show that the network is not at fault, before suspects are tried.
@@ -100,14 +79,14 @@ impl<B: Blocks> Driver<B> {
                 self.open = Some(self.open_block(next.attempts)?);
             }
             let Some(open) = &mut self.open else { break };
-            if open.is_full || next.attempts != open.attempts {
+            if !open.takes(next.attempts) {
                 break;
             }
             self.pool.best().next();
             self.take(&next)?;
         }
         // What cannot be executed on the newest block, and nothing else, makes a block that nobody waits for.
-        if self.open.as_ref().is_some_and(|open| open.block.transactions().is_empty()) {
+        if self.open.as_ref().is_some_and(|open| open.transactions().is_empty()) {
             self.open = None;
         }
         Ok(())
@@ -115,27 +94,24 @@ impl<B: Blocks> Driver<B> {
 
     fn open_block(&mut self, attempts: u32) -> Result<Open<B::Open>, Broken> {
         self.build_counter += 1;
-        let block = self.blocks.open(self.now.as_secs(), self.build_counter)?;
+        let block = self.blocks.open(self.now().as_secs(), self.build_counter)?;
         let max = self.blocks.transactions_max();
         let transactions_max = if attempts > 0 { Queue::suspect_txs_max(max, attempts) } else { max };
-        Ok(Open { block, first_at: None, attempts, transactions_max, is_full: false, changes: 0 })
+        Ok(Open::new(block, attempts, transactions_max))
     }
 
     /// Executes a transaction into the open block.
     fn take(&mut self, candidate: &Candidate) -> Result<(), Broken> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let tx = &candidate.tx;
-        match open.block.push(tx) {
+        match open.push(tx, self.time.now()) {
             Ok(()) => {
-                open.first_at.get_or_insert(self.now);
-                open.changes += 1;
-                open.is_full = open.block.transactions().len() >= open.transactions_max;
                 self.pool.mark_open(&tx.hash());
-                let consumed = open.block.consumed();
-                self.senders.extend(consumed.iter().map(|(address, _)| *address));
+                let consumed = open.block().consumed();
+                self.outbox.note_moved(consumed.iter().map(|(address, _)| *address));
                 self.pool.mark_consumed(consumed.iter().copied());
             }
-            Err(Refused::Full(_)) => open.is_full = true,
+            Err(Refused::Full(_)) => {}
             Err(Refused::NotNow(_)) => self.pool.best().mark_invalid(&tx.hash()),
             Err(Refused::Never(reason)) => {
                 self.pool.remove(&tx.hash(), reason);
@@ -152,9 +128,9 @@ impl<B: Blocks> Driver<B> {
             Some(open) => open,
             None => self.open_block(0)?,
         };
-        let is_empty = open.block.transactions().is_empty();
+        let is_empty = open.transactions().is_empty();
         let parent = self.blocks.newest_id();
-        let Added { block, changed, sealed } = match self.blocks.seal(open.block) {
+        let Added { block, changed, sealed } = match self.blocks.seal(open.into_block()) {
             Ok(added) => added,
             Err(NotSealed::Broken(why)) => return Err(why),
             Err(NotSealed::Refused { block, transactions, why }) => {
@@ -162,14 +138,13 @@ impl<B: Blocks> Driver<B> {
                 return self.discard_refused(transactions);
             }
         };
-        self.empty_blocks = if is_empty { self.empty_blocks.saturating_add(1) } else { 0 };
-        self.last_seal = self.now;
+        self.sealing.sealed(is_empty, self.now());
         let transactions = self.blocks.transactions(block.number).unwrap_or_default();
         let hashes = transactions.iter().map(Transaction::hash).collect::<Vec<B256>>();
         self.pool.mark_bundled(block, transactions);
-        let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.now);
+        let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.time.now());
         enqueued.map_err(|why| Broken::State(format!("a block was sealed although {why}")))?;
-        self.output.batch.sealed(self.build_counter, sealed);
+        self.outbox.batch().sealed(self.build_counter, sealed);
         self.view.blocks_changed();
         let accounts = self.state_change(changed.iter())?;
         self.update_pool(&accounts);
@@ -187,7 +162,7 @@ impl<B: Blocks> Driver<B> {
     pub(crate) fn discard_open(&mut self) -> Result<(), Broken> {
         let Some(open) = self.open.take() else { return Ok(()) };
         let innocent = |tx: &Transaction| Returned { tx: tx.clone(), verdict: Verdict::Innocent };
-        self.put_back(open.block.transactions().iter().map(innocent).collect())
+        self.put_back(open.transactions().iter().map(innocent).collect())
     }
 
     /// Puts transactions of blocks that will never be back into the pool, in order, and writes down what the pool now
@@ -208,10 +183,10 @@ impl<B: Blocks> Driver<B> {
         let accounts = self.state_change(changed)?;
         self.note_moved(&accounts);
         let head = self.blocks.head();
-        self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.now);
+        self.pool.reinsert(returned, &StateChange { head, accounts: &accounts }, self.time.now());
         for hash in hashes {
             if let Some(lookup) = self.pool.get(hash) {
-                self.output.batch.returned(lookup);
+                self.outbox.batch().returned(lookup);
             }
         }
         self.gather_pool();

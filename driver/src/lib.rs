@@ -15,6 +15,22 @@
 //! it. The driver itself never waits for the disk: it may run ahead of what is durable, since whatever it decides
 //! stands in a later batch, and batches are committed in order.
 //!
+//! **A coordinator of parts.** Pool, queue and blocks are crates and a trait of their own. Beside them the driver has
+//!
+//! | part | what it owns |
+//! |---|---|
+//! | `DriverTime` | now, and whether the time is in doubt |
+//! | `JamChain` | the follower, the service's state along the chain, and what the queue has not heard yet |
+//! | `SealPolicy` | when a block is sealed, and which empty ones follow |
+//! | `Open` | the block that is being built |
+//! | `Outbox` | what leaves with the next step |
+//! | `View` | what was published last, and whether a snapshot is due |
+//! | `Watch` | what the cores were used for, and the window that is waited for |
+//! | `Reach` | which validators are connected |
+//!
+//! The parts do not know each other. What concerns more than one is a method of [`Driver`], by topic: accepting, observing
+//! the chain, building, acting for the queue, publishing.
+//!
 //! **No clock, no file, no socket.** Time is an argument; it runs back only when a wrong clock is corrected. What executes
 //! blocks and reads the state is a [`Blocks`]. So the simulator drives what a node runs, through every fault there is.
 
@@ -25,14 +41,17 @@ mod blocks;
 mod bugs;
 mod build;
 mod evm;
-mod follow;
-mod idle;
+mod jam_chain;
 pub mod journal;
+mod observe;
+mod open;
+mod outbox;
 mod reach;
 mod seal_policy;
 mod settings;
 mod snapshot;
 mod start;
+mod time;
 mod watch;
 
 pub use accept::{Responder, Results};
@@ -46,17 +65,18 @@ pub use settings::Settings;
 pub use snapshot::Snapshot;
 pub use start::Started;
 
-use alloy_primitives::{Address, map::AddressSet};
-use build::Open;
-use jam::{
-    SlotClock,
-    follow::{Follower, Update},
-};
-use queue::{Queue, ServiceTracker, ServiceView};
+use alloy_primitives::Address;
+use jam::{SlotClock, follow::Follower};
+use jam_chain::JamChain;
+use open::Open;
+use outbox::Outbox;
+use queue::{Queue, ServiceView};
 use reach::Reach;
+use seal_policy::SealPolicy;
 use snapshot::View;
+use time::{Certainty, DriverTime};
 use txpool::Pool;
-use types::{Duration, Event, Time, Transaction};
+use types::{Event, Time, Transaction};
 use watch::Watch;
 
 /// The features for tests that this crate was compiled with; none in a product build.
@@ -64,9 +84,6 @@ pub const TEST_FEATURES: &[&str] = &[
     #[cfg(feature = "bugs")]
     "driver/bugs",
 ];
-
-/// Time that lies back by more than this was corrected; less is the order in which threads are heard.
-const CORRECTION_MIN: Duration = Duration::from_millis(500);
 
 /// What readers hear of.
 #[derive(Debug)]
@@ -154,38 +171,19 @@ pub enum Broken {
 pub struct Driver<B: Blocks> {
     settings: Settings,
     clock: SlotClock,
-    /// The service that the packages are for.
-    service_id: u32,
+    time: DriverTime,
     pool: Pool,
     queue: Queue,
     blocks: B,
+    chain: JamChain,
     open: Option<Open<B::Open>>,
-    follower: Follower,
-    tracker: ServiceTracker,
-    service: ServiceView,
-    /// What the follower said and the queue has not heard yet.
-    update: Update,
-    /// Counts what the follower was told.
-    chain_news: u64,
     /// Counts every block that was ever opened here.
     build_counter: u64,
-    /// Counts what was accepted, and what was in the pool at the start.
-    accepted: u64,
-    /// Whether time is certain enough to let transactions expire.
-    is_time_confirmed: bool,
-    /// Whether it was not, since transactions last expired.
-    was_in_doubt: bool,
-    /// Empty blocks since the last transaction.
-    empty_blocks: u32,
-    last_seal: Time,
-    is_paused: bool,
-    /// Senders whose next nonce may have changed.
-    senders: AddressSet,
+    sealing: SealPolicy,
     view: View<B>,
     watch: Watch,
     reach: Reach,
-    output: Output<B>,
-    now: Time,
+    outbox: Outbox<B>,
     #[cfg(feature = "bugs")]
     mistake: Option<Mistake>,
 }
@@ -197,18 +195,22 @@ impl<B: Blocks> Driver<B> {
         self.note_missed_window();
         self.handle_chain()?;
         self.update_reach();
-        self.queue.handle_timeout(self.now);
+        self.queue.handle_timeout(self.now());
         self.expire();
         self.gather_pool();
         self.build()?;
         self.act()?;
         self.gather_queue()?;
         self.gather_pool();
-        self.gather_nonces();
+        self.outbox.show_nonces(|sender| self.pool.next_nonce(sender));
         self.note_departure();
         self.show()?;
-        self.output.news.at = self.now;
-        Ok(core::mem::take(&mut self.output))
+        Ok(self.outbox.take(self.time.now()))
+    }
+
+    /// The time that is acted on.
+    const fn now(&self) -> Time {
+        self.time.now()
     }
 
     /// Takes the time. It stands still for a moment that seems to lie back, since commands may come late; a time that
@@ -216,16 +218,14 @@ impl<B: Blocks> Driver<B> {
     pub(crate) fn set_time(&mut self, now: Time) {
         #[cfg(feature = "bugs")]
         if self.has(Mistake::FrozenClock) {
-            self.now = self.now.max(now);
+            self.time.set_forward(now);
             return;
         }
-        if now + CORRECTION_MIN >= self.now {
-            self.now = self.now.max(now);
+        if !self.time.set(now) {
             return;
         }
-        self.now = now;
         self.queue.set_back(now);
-        self.last_seal = self.last_seal.min(now);
+        self.sealing.set_back(now);
         if let Some(open) = &mut self.open {
             open.set_back(now);
         }
@@ -236,8 +236,8 @@ impl<B: Blocks> Driver<B> {
     /// When to call [`Driver::step`] at the latest, even if nothing is told.
     pub fn poll_timeout(&mut self) -> Option<Time> {
         // Who never submits has no window to wait for.
-        let queue = self.queue.poll_timeout(self.now).filter(|_| !self.settings.dry_run);
-        let is_time_confirmed = self.is_time_confirmed;
+        let queue = self.queue.poll_timeout(self.now()).filter(|_| !self.settings.dry_run);
+        let is_time_confirmed = self.time.is_confirmed();
         #[cfg(feature = "bugs")]
         let is_time_confirmed = is_time_confirmed || self.has(Mistake::HotLoop);
         let expiry = self.pool.poll_timeout().filter(|_| is_time_confirmed);
@@ -246,26 +246,25 @@ impl<B: Blocks> Driver<B> {
 
     /// Says whether the clock is believed. A clock that may be hours ahead must not expire what was accepted.
     pub const fn set_time_confirmed(&mut self, is_confirmed: bool) {
-        self.was_in_doubt |= !self.is_time_confirmed;
-        self.is_time_confirmed = is_confirmed;
+        self.time.set_confirmed(is_confirmed);
     }
 
     /// Drops what has waited too long. When a doubtful time is confirmed, the dates of everything in the pool may be those of
     /// a wrong clock, so every time to live begins anew. Nothing of that is written: a restart begins in doubt.
     fn expire(&mut self) {
-        let (is_confirmed, renews) = (self.is_time_confirmed, core::mem::take(&mut self.was_in_doubt));
+        let certainty = self.time.certainty();
         #[cfg(feature = "bugs")]
-        let is_confirmed = is_confirmed || self.has(Mistake::ExpiresInDoubt);
-        #[cfg(feature = "bugs")]
-        let renews = renews && !self.has(Mistake::ExpiresInDoubt) && !self.has(Mistake::WrongDates);
-        if !is_confirmed {
-            self.was_in_doubt = true;
-            return;
+        let certainty = match certainty {
+            _ if self.has(Mistake::ExpiresInDoubt) => Certainty::Certain,
+            Certainty::ConfirmedAnew if self.has(Mistake::WrongDates) => Certainty::Certain,
+            certainty => certainty,
+        };
+        match certainty {
+            Certainty::InDoubt => return,
+            Certainty::ConfirmedAnew => self.pool.renew(self.time.now()),
+            Certainty::Certain => {}
         }
-        if renews {
-            self.pool.renew(self.now);
-        }
-        self.pool.cleanup(self.now);
+        self.pool.cleanup(self.time.now());
     }
 
     /// Puts a known mistake back.
@@ -276,7 +275,7 @@ impl<B: Blocks> Driver<B> {
         service: Option<service::accumulate::Mistake>,
     ) -> Self {
         self.mistake = own;
-        self.tracker = self.tracker.with_mistake(service);
+        self.chain = self.chain.with_mistake(service);
         self
     }
 
@@ -302,17 +301,17 @@ impl<B: Blocks> Driver<B> {
 
     /// The JAM chain, to look at.
     pub const fn follower(&self) -> &Follower {
-        &self.follower
+        self.chain.follower()
     }
 
     /// Grows with everything that is told about the JAM chain: as long as it is the same, so is the follower.
     pub const fn chain_news(&self) -> u64 {
-        self.chain_news
+        self.chain.news()
     }
 
     /// The service's state along the JAM chain.
     pub const fn service(&self) -> &ServiceView {
-        &self.service
+        self.chain.service()
     }
 
     /// What the driver was set up with.
@@ -327,18 +326,18 @@ impl<B: Blocks> Driver<B> {
 
     /// Stops building; what is sealed goes on.
     pub const fn pause(&mut self) {
-        self.is_paused = true;
+        self.sealing.set_paused(true);
         self.view.blocks_changed();
     }
 
     /// Builds again.
     pub const fn resume(&mut self) {
-        self.is_paused = false;
+        self.sealing.set_paused(false);
         self.view.blocks_changed();
     }
 
     /// Whether building was stopped by the operator.
     pub const fn is_paused(&self) -> bool {
-        self.is_paused
+        self.sealing.is_paused()
     }
 }

@@ -4,7 +4,7 @@
 //! are published at most twenty times a second, and less often the larger the open block is, since to publish it is to copy
 //! it.
 
-use crate::{Blocks, Broken, Driver, OpenBlock};
+use crate::{Blocks, Broken, Driver};
 use std::sync::Arc;
 use types::{BlockId, Duration, SlotCores, Time};
 
@@ -108,6 +108,25 @@ impl<B: Blocks> View<B> {
         self.pool_moved = true;
     }
 
+    /// The follower was told something. Also a node that has nothing to do shows that blocks arrive.
+    fn note_chain(&mut self, news: u64, slots: impl FnOnce() -> (u32, u32)) {
+        if core::mem::replace(&mut self.chain_news, news) != news {
+            self.is_stale |= self.slots != Some(slots());
+        }
+    }
+
+    /// When a snapshot is due although no blocks or bundles moved, if the open block is this version.
+    fn due(&self, open: Option<(u64, u64)>, now: Time, every: Duration) -> Option<Time> {
+        let moved = self.pool_moved || open != self.pending_of;
+        moved.then(|| self.shown_at.map_or(now, |at| at + every))
+    }
+
+    /// A snapshot with these slots is published now.
+    const fn published(&mut self, now: Time, slots: (u32, u32)) {
+        (self.is_stale, self.pool_moved) = (false, false);
+        (self.shown_at, self.slots) = (Some(now), Some(slots));
+    }
+
     /// How many validators are connected.
     pub(crate) const fn set_peers(&mut self, peers: usize) {
         self.is_stale |= self.peers != peers;
@@ -117,31 +136,26 @@ impl<B: Blocks> View<B> {
 
 impl<B: Blocks> Driver<B> {
     fn open_version(&self) -> Option<(u64, u64)> {
-        self.open.as_ref().map(|open| (self.build_counter, open.changes))
+        self.open.as_ref().map(|open| (self.build_counter, open.changes()))
     }
 
     /// When a snapshot is due although nothing happens any more.
     pub(crate) fn show_due(&self) -> Option<Time> {
-        let view = &self.view;
-        let moved = view.pool_moved || self.open_version() != view.pending_of;
-        moved.then(|| view.shown_at.map_or(self.now, |at| at + self.publish_every()))
+        self.view.due(self.open_version(), self.now(), self.publish_every())
     }
 
     fn publish_every(&self) -> Duration {
-        let shown = self.open.as_ref().map_or(0, |open| open.block.transactions().len());
+        let shown = self.open.as_ref().map_or(0, |open| open.transactions().len());
         let parts = 1 + (shown / SMALL_BLOCK_TXS) as u64;
         Duration::from_millis((PUBLISH_EVERY_MS * parts).min(PUBLISH_EVERY_MAX_MS))
     }
 
     /// Makes a snapshot, if one is due.
     pub(crate) fn show(&mut self) -> Result<(), Broken> {
-        // Also a node that has nothing to do shows that blocks arrive.
-        if self.view.chain_news != self.chain_news {
-            self.view.chain_news = self.chain_news;
-            self.view.is_stale |= self.view.slots != Some(self.slots());
-        }
-        if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now) {
-            self.output.news.snapshot = Some(self.snapshot()?);
+        self.view.note_chain(self.chain.news(), || self.chain.slots());
+        if self.view.is_stale || self.show_due().is_some_and(|due| due <= self.now()) {
+            let snapshot = self.snapshot()?;
+            self.outbox.show(snapshot);
         }
         Ok(())
     }
@@ -149,36 +163,28 @@ impl<B: Blocks> Driver<B> {
     /// What there is now.
     pub fn snapshot(&mut self) -> Result<Snapshot<B>, Broken> {
         self.show_open()?;
-        let (best_slot, final_slot) = self.slots();
+        let (best_slot, final_slot) = self.chain.slots();
         let snapshot = Snapshot {
             blocks: self.blocks.view(),
             pending: self.view.pending.clone(),
             safe: self.safe(),
             finalized: self.blocks.final_id(),
             queue: Arc::new(self.queue.snapshot()),
-            outlook: Arc::new(self.queue.outlook(self.now)),
+            outlook: Arc::new(self.queue.outlook(self.now())),
             pool: self.pool.stats(),
             rules: self.pool.rules(),
-            accepted: self.accepted,
-            is_paused: self.is_paused,
+            accepted: self.outbox.accepted(),
+            is_paused: self.sealing.is_paused(),
             halted: self.queue.halted(),
             peers: self.view.peers,
             best_slot,
             final_slot,
-            is_syncing: !self.follower.wanted().is_empty()
-                && best_slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now),
-            cores: self.slot_cores(),
+            is_syncing: !self.chain.follower().wanted().is_empty()
+                && best_slot.saturating_add(SYNCED_SLOTS) < self.clock.slot_at(self.now()),
+            cores: self.watch.slot_cores(),
         };
-        self.view.is_stale = false;
-        self.view.pool_moved = false;
-        self.view.shown_at = Some(self.now);
-        self.view.slots = Some((best_slot, final_slot));
+        self.view.published(self.time.now(), (best_slot, final_slot));
         Ok(snapshot)
-    }
-
-    /// The slots of the best and of the final JAM block.
-    fn slots(&self) -> (u32, u32) {
-        (self.follower.view().head().slot, self.follower.finalized().slot)
     }
 
     fn show_open(&mut self) -> Result<(), Broken> {
@@ -187,16 +193,73 @@ impl<B: Blocks> Driver<B> {
             return Ok(());
         }
         self.view.pending_of = version;
-        let pending = self.open.as_ref().map(|open| self.blocks.pending(&open.block));
+        let pending = self.open.as_ref().map(|open| self.blocks.pending(open.block()));
         self.view.pending = pending.transpose()?.map(Arc::new);
         Ok(())
     }
 
     /// The newest of our blocks that the service applied.
     fn safe(&self) -> BlockId {
-        let head = self.service.best.head();
+        let head = self.chain.service().best.head();
         let finalized = self.blocks.final_id();
         let is_ours = self.blocks.id_of(head.number) == Some(head);
         if is_ours && head.number > finalized.number { head } else { finalized }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EvmBlocks;
+    use state::{CodeSet, MemoryValues};
+
+    type TestView = View<EvmBlocks<Arc<MemoryValues>, CodeSet>>;
+
+    const fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    /// A view of which everything was published at a time.
+    fn published(ms: u64) -> TestView {
+        let mut view = TestView::default();
+        assert!(view.is_stale, "nothing was published yet");
+        view.published(at(ms), (5, 3));
+        view
+    }
+
+    #[test]
+    fn changes_of_the_pool_and_of_the_open_block_wait_a_moment() {
+        let mut view = published(100);
+        let every = Duration::from_millis(50);
+        assert_eq!(view.due(None, at(101), every), None);
+        assert_eq!(view.due(Some((1, 1)), at(101), every), Some(at(150)));
+        view.pool_changed();
+        assert_eq!((view.due(None, at(101), every), view.is_stale), (Some(at(150)), false));
+        view.set_back();
+        assert_eq!(view.due(None, at(7), every), Some(at(7)), "the last one was in a time that never was");
+    }
+
+    #[test]
+    fn blocks_that_arrive_are_shown_once_their_slot_is_another() {
+        let mut view = published(100);
+        view.note_chain(0, || unreachable!("nothing was told"));
+        view.note_chain(1, || (5, 3));
+        assert!(!view.is_stale);
+        view.note_chain(2, || (6, 3));
+        assert!(view.is_stale);
+    }
+
+    #[test]
+    fn whatever_moved_is_published() {
+        let changes: [fn(&mut TestView); 3] =
+            [TestView::blocks_changed, TestView::rebased, |view| view.set_peers(1)];
+        for change in changes {
+            let mut view = published(100);
+            change(&mut view);
+            assert!(view.is_stale);
+        }
+        let mut view = published(100);
+        view.set_peers(0);
+        assert!(!view.is_stale, "there are as many as before");
     }
 }

@@ -1,14 +1,18 @@
 //! From what is durable to a running driver.
 
 use crate::{
-    Blocks, Broken, Driver, Output, Recovered, Settings, reach::Reach, snapshot::View, watch::Watch,
+    Blocks, Broken, Driver, Recovered, Settings,
+    jam_chain::{JamChain, ServiceId},
+    outbox::Outbox,
+    reach::Reach,
+    seal_policy::SealPolicy,
+    snapshot::View,
+    time::DriverTime,
+    watch::Watch,
 };
-use alloy_primitives::{B256, map::AddressSet};
-use jam::{
-    Params, SlotClock,
-    follow::{Follower, Limits, Start, Update},
-};
-use queue::{Queue, ServiceTracker};
+use alloy_primitives::B256;
+use jam::{Params, SlotClock, follow::Start};
+use queue::Queue;
 use service::accumulate::ServiceState;
 use txpool::{Lookup, Pool, StateChange, Status};
 use types::Time;
@@ -52,48 +56,35 @@ impl<B: Blocks> Driver<B> {
             Some(checkpoint) => (checkpoint.start, checkpoint.service),
             None => (genesis, service),
         };
-        let follower = Follower::new(params, start, Limits::default());
-        let mut tracker = ServiceTracker::new(service_id, code_hash, follower.finalized().hash, service);
-        let service = tracker.view(&follower, &Update::default());
+        let id = ServiceId { number: service_id, code_hash };
+        let chain = JamChain::new(params, start, id, service);
         let queue = Queue::restore(queue, clock, finalized, records, now);
         let queue = queue.map_err(|why| Broken::State(why.to_string()))?;
         if queue.newest() != blocks.newest_id() {
             let (queue, chain) = (queue.newest(), blocks.newest_id());
             return Err(Broken::State(format!("the queue ends at block {queue}, the chain at {chain}")));
         }
-        // All of the chain is news.
-        let update = Update { cores: (0..params.cores).collect(), best_moved: true, ..Update::default() };
+        let mut sealing = SealPolicy::new(&settings, clock.slot_duration(), params.cores, now);
+        sealing.restore(&blocks.transaction_counts());
         let mut driver = Self {
             pool: Pool::new(pool, txpool::Head { base_fee_wei: 0, gas_limit: 0 }),
             settings,
             clock,
-            service_id,
+            time: DriverTime::new(now),
             queue,
             blocks,
+            chain,
             open: None,
-            follower,
-            tracker,
-            service,
-            update,
-            chain_news: 0,
             build_counter: build,
-            accepted: 0,
-            is_time_confirmed: true,
-            was_in_doubt: false,
-            empty_blocks: 0,
-            last_seal: now,
-            is_paused: false,
-            senders: AddressSet::default(),
+            sealing,
             view: View::default(),
             watch: Watch::default(),
             reach: Reach::default(),
-            output: Output::default(),
-            now,
+            outbox: Outbox::default(),
             #[cfg(feature = "bugs")]
             mistake: None,
         };
         driver.restore_pool(transactions)?;
-        driver.count_empty_blocks();
         Ok(driver)
     }
 
@@ -101,18 +92,17 @@ impl<B: Blocks> Driver<B> {
         let accepted = transactions.iter().map(|was| (was.tx.clone(), was.added_at)).collect::<Vec<_>>();
         for was in transactions {
             let account = self.blocks.account(was.tx.sender())?;
-            self.senders.insert(was.tx.sender());
+            self.outbox.note_moved([was.tx.sender()]);
             self.pool.restore(was, account);
         }
         let head = self.blocks.head();
         self.pool.update(&StateChange { head, accounts: &[] });
         // What ended by that has to be durable; the rest is no news.
         self.gather_pool();
-        self.output.news.events.retain(|event| event.ended().is_some());
+        self.outbox.forget_all_but_ends();
         for (tx, at) in accepted {
             let pending = self.pool.get(&tx.hash()).is_some_and(|found| found.status == Status::Pending);
-            self.accepted += 1;
-            self.output.news.accepted.push((tx, at, pending));
+            self.outbox.show_accepted(tx, at, pending);
         }
         Ok(())
     }

@@ -163,7 +163,7 @@ fn life() -> Life {
 }
 
 fn store(life: &Life) -> Store {
-    let chain = store::Chain {
+    let chain = store::ChainIdentity {
         genesis: life.genesis.id().hash,
         service: blocks::SERVICE,
         builder: blocks::config().builder,

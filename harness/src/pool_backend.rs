@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use rpc::{Backend, Feed, Order, OrderError, PoolIndex, SubmitError};
+use rpc::{Backend, Feed, Order, OrderError, PoolIndex, SendError};
 use std::sync::Arc;
 use txpool::{Account, Pool, SenderContent};
 use types::{Time, Transaction};
@@ -27,9 +27,9 @@ impl PoolBackend {
         self.orders.lock().clone()
     }
 
-    fn insert(&self, tx: Transaction) -> Result<B256, SubmitError> {
+    fn insert(&self, tx: Transaction) -> Result<B256, SendError> {
         let state = self.feed.snapshot().latest().state.clone();
-        let account = state.account(tx.sender()).map_err(|why| SubmitError::Unavailable(why.to_string()))?;
+        let account = state.account(tx.sender()).map_err(|why| SendError::Unavailable(why.to_string()))?;
         let account = account.unwrap_or_default();
         let account = Account { nonce: account.nonce, balance: account.balance, ..Account::default() };
         let (hash, sender) = (tx.hash(), tx.sender());
@@ -46,7 +46,7 @@ impl PoolBackend {
 }
 
 impl Backend for PoolBackend {
-    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
+    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SendError>>> {
         let answers = transactions.into_iter().map(|tx| self.insert(tx)).collect();
         Box::pin(std::future::ready(answers))
     }

@@ -9,8 +9,8 @@ use crate::{
 };
 use alloy_primitives::{Address, Bytes, U256};
 use rpc::{
-    Api, Archive, Chain, Config, Feed, Health, LayerState, MemoryArchive, OpenState, Parts, PendingBlock,
-    PoolIndex, RecentBlock, Server, Snapshot, Sources, Tags,
+    Api, Archive, Config, EvmChainSpec, Feed, Health, LayerState, MemoryArchive, OpenState, Parts,
+    PendingBlock, PoolIndex, RecentBlock, Server, Snapshot, Sources, Tags,
 };
 use serde_json::{Value, json};
 use state::CodeSet;
@@ -72,7 +72,7 @@ impl World {
         let pool = Arc::new(PoolIndex::default());
         let driver = PoolBackend::new(Pool::new(pool_config(), HEAD), pool.clone(), feed.clone());
         let driver = Arc::new(driver);
-        let chain = Chain::new(&config(), id, crate::blocks::BENEFICIARY, "pectin/test".to_owned());
+        let chain = EvmChainSpec::new(&config(), id, crate::blocks::BENEFICIARY, "pectin/test".to_owned());
         let sources = Sources {
             chain,
             feed: feed.clone(),

@@ -9,13 +9,14 @@ use crate::{
     spec::StateKey,
 };
 use alloy_primitives::{Bytes, FixedBytes};
+use core::borrow::Borrow;
 use std::collections::BTreeMap;
 
-/// A node of the tree, as it is hashed.
-type Node = FixedBytes<64>;
+/// Bits of a key.
+pub const KEY_BITS: usize = 248;
 
-/// Entries sorted by key.
-type Slice<'a> = &'a [(&'a StateKey, &'a Bytes)];
+/// A node of the tree, as it is hashed.
+pub type TrieNode = FixedBytes<64>;
 
 /// The root over all entries (M_σ); zero without any.
 pub fn root(entries: &BTreeMap<StateKey, Bytes>) -> Hash {
@@ -23,39 +24,31 @@ pub fn root(entries: &BTreeMap<StateKey, Bytes>) -> Hash {
     subtree(&sorted, 0)
 }
 
-fn without_first_bit(mut hash: Hash) -> Hash {
-    hash[0] &= 0x7f;
-    hash
-}
-
-fn bit(key: &StateKey, depth: usize) -> bool {
-    key.get(depth / 8).is_some_and(|byte| byte >> (7 - depth % 8) & 1 == 1)
-}
-
-fn split(entries: Slice<'_>, depth: usize) -> (Slice<'_>, Slice<'_>) {
-    entries.split_at(entries.partition_point(|(key, _)| !bit(key, depth)))
-}
-
-fn subtree(entries: Slice<'_>, depth: usize) -> Hash {
-    if entries.is_empty() { Hash::ZERO } else { blake2b(&[top(entries, depth).as_slice()]) }
-}
-
-/// The topmost node over entries of which there is at least one.
-fn top(entries: Slice<'_>, depth: usize) -> Node {
+/// The hash of the node over ascending entries that agree in the bits before `depth`; zero without any.
+pub fn subtree<K: Borrow<StateKey>, V: AsRef<[u8]>>(entries: &[(K, V)], depth: usize) -> Hash {
     match entries {
-        [(key, value)] => leaf(key, value),
+        [] => Hash::ZERO,
+        [(key, value)] => hash_of(&leaf(key.borrow(), value.as_ref())),
         _ => {
             let (left, right) = split(entries, depth);
-            let mut node = Node::ZERO;
-            node[..32].copy_from_slice(without_first_bit(subtree(left, depth + 1)).as_slice());
-            node[32..].copy_from_slice(subtree(right, depth + 1).as_slice());
-            node
+            hash_of(&branch(subtree(left, depth + 1), subtree(right, depth + 1)))
         }
     }
 }
 
-fn leaf(key: &StateKey, value: &Bytes) -> Node {
-    let mut node = Node::ZERO;
+/// Divides ascending entries that agree in the bits before `depth` by the bit there.
+pub fn split<K: Borrow<StateKey>, V>(entries: &[(K, V)], depth: usize) -> (&[(K, V)], &[(K, V)]) {
+    entries.split_at(entries.partition_point(|(key, _)| !bit(key.borrow(), depth)))
+}
+
+/// A bit of a key, counted from the highest one of the first byte; no bit is set behind the last.
+pub fn bit(key: &StateKey, depth: usize) -> bool {
+    key.get(depth / 8).is_some_and(|byte| byte >> (7 - depth % 8) & 1 == 1)
+}
+
+/// The node of one entry.
+pub fn leaf(key: &StateKey, value: &[u8]) -> TrieNode {
+    let mut node = TrieNode::ZERO;
     node[1..32].copy_from_slice(key.as_slice());
     if value.len() <= 32 {
         node[0] = 0x80 | value.len() as u8;
@@ -65,6 +58,25 @@ fn leaf(key: &StateKey, value: &Bytes) -> Node {
         node[32..].copy_from_slice(blake2b(&[value]).as_slice());
     }
     node
+}
+
+/// The node over two sides with these hashes.
+pub fn branch(left: Hash, right: Hash) -> TrieNode {
+    let mut node = TrieNode::ZERO;
+    node[..32].copy_from_slice(without_first_bit(left).as_slice());
+    node[32..].copy_from_slice(right.as_slice());
+    node
+}
+
+/// A branch has no room for the first bit of its left child's hash.
+pub fn without_first_bit(mut hash: Hash) -> Hash {
+    hash[0] &= 0x7f;
+    hash
+}
+
+/// What a node is known by.
+pub fn hash_of(node: &TrieNode) -> Hash {
+    blake2b(&[node.as_slice()])
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use harness::{
     load::{self, Transfers},
 };
 use rpc::{
-    Api, Archive, Backend, Chain, Config, Feed, Health, LayerState, Limits, MemoryArchive, Order, OrderError,
-    Parts, PoolIndex, RecentBlock, Server, Snapshot, Sources, SubmitError, Tags,
+    Api, Archive, Backend, Config, EvmChainSpec, Feed, Health, LayerState, Limits, MemoryArchive, Order,
+    OrderError, Parts, PoolIndex, RecentBlock, SendError, Server, Snapshot, Sources, Tags,
 };
 use std::{
     io::{BufRead, BufReader},
@@ -159,7 +159,7 @@ pub(super) fn api(
     driver: Arc<dyn Backend>,
 ) -> Arc<Api> {
     let genesis = feed.snapshot().blocks()[0].id();
-    let chain = Chain::new(&config(), genesis, Address::ZERO, "pectin/ratios".to_owned());
+    let chain = EvmChainSpec::new(&config(), genesis, Address::ZERO, "pectin/ratios".to_owned());
     let sources = Sources { chain, feed, pool, archive, backend: driver, extensions: vec![] };
     Api::new(Config { limits: Limits::default(), ..Config::default() }, sources)
 }
@@ -199,7 +199,7 @@ fn empty_queue(base: BlockId) -> Arc<queue::Snapshot> {
     })
 }
 
-type Offer = (Vec<Transaction>, oneshot::Sender<Vec<Result<B256, SubmitError>>>);
+type Offer = (Vec<Transaction>, oneshot::Sender<Vec<Result<B256, SendError>>>);
 
 /// A driver as the node's is: one loop that owns the pool, asked by messages.
 pub(super) struct LoopDriver {
@@ -230,10 +230,10 @@ impl LoopDriver {
 }
 
 impl Backend for LoopDriver {
-    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
+    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SendError>>> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
-            let stopped = || vec![Err(SubmitError::Unavailable("it stopped".to_owned()))];
+            let stopped = || vec![Err(SendError::Unavailable("it stopped".to_owned()))];
             if self.offers.send((transactions, answer)).await.is_err() {
                 return stopped();
             }

@@ -17,7 +17,7 @@ use serde_json::{json, value::RawValue};
 use service::genesis::Genesis;
 use state::CodeSet;
 use std::sync::Arc;
-use store::{Batch, Chain, FoundLog, LogFilter, LogLimits, Options, Store, Unfinished};
+use store::{Batch, ChainIdentity, FoundLog, LogFilter, LogLimits, Options, Store, Unfinished};
 use types::{ReceiptedBlock, SealedBlock};
 
 const BLOCKS: u64 = 10_000;
@@ -107,7 +107,7 @@ impl View {
 /// A store with blocks of many logs, all final but the newest, which is given too.
 fn store(folder: &std::path::Path) -> (Store, ReceiptedBlock) {
     let genesis = Genesis::dev(&blocks::config());
-    let chain = Chain {
+    let chain = ChainIdentity {
         genesis: genesis.id().hash,
         service: blocks::SERVICE,
         builder: blocks::config().builder,

@@ -92,7 +92,7 @@ pub use kind::Kind;
 pub use message::{
     Announcement, AssuranceMessage, BlockId, BlockRequest, BundleSubmission, Direction, Handshake,
     PackageSubmission, SegmentRequest, SegmentRoots, ShardAnswer, ShardRequest, SharedBundle, SharedReport,
-    StateRange, StateRequest, TrieNode,
+    StateRange, StateRequest,
 };
 pub use patience::{Backoff, Patience};
 pub use peers::{PeerStatus, Peers};

@@ -5,64 +5,15 @@
 
 use crate::{
     error::StreamError,
-    message::{StateRange, StateRequest, TrieNode},
+    message::{StateRange, StateRequest},
 };
-use jam::{Hash, codec::Bytes, hash::blake2b, spec::StateKey};
+use jam::{
+    Hash,
+    codec::Bytes,
+    spec::StateKey,
+    trie::{KEY_BITS, TrieNode, bit, branch, hash_of, leaf, split, subtree, without_first_bit},
+};
 use std::collections::{BTreeMap, HashMap};
-
-/// Bits of a key.
-const KEY_BITS: usize = 248;
-
-fn bit(key: &StateKey, at: usize) -> bool {
-    key[at / 8] >> (7 - at % 8) & 1 == 1
-}
-
-fn leaf(key: &StateKey, value: &[u8]) -> TrieNode {
-    let mut node = TrieNode::ZERO;
-    node[1..32].copy_from_slice(key.as_slice());
-    if value.len() <= 32 {
-        node[0] = 0x80 | value.len() as u8;
-        node[32..32 + value.len()].copy_from_slice(value);
-    } else {
-        node[0] = 0xc0;
-        node[32..].copy_from_slice(blake2b(&[value]).as_slice());
-    }
-    node
-}
-
-fn branch(left: Hash, right: Hash) -> TrieNode {
-    let mut node = TrieNode::ZERO;
-    node[..32].copy_from_slice(without_first_bit(left).as_slice());
-    node[32..].copy_from_slice(right.as_slice());
-    node
-}
-
-/// A branch has no room for the first bit of its left child's hash.
-fn without_first_bit(mut hash: Hash) -> Hash {
-    hash[0] &= 0x7f;
-    hash
-}
-
-fn hash_of(node: &TrieNode) -> Hash {
-    blake2b(&[node.as_slice()])
-}
-
-/// Where the entries below a node divide, all of which agree in the bits before `depth`.
-fn divide<T>(entries: &[(StateKey, T)], depth: usize) -> usize {
-    entries.partition_point(|(key, _)| !bit(key, depth))
-}
-
-/// The root of the trie over ascending entries that agree in the bits before `depth`.
-fn root_of(entries: &[(StateKey, Bytes)], depth: usize) -> Hash {
-    match entries {
-        [] => Hash::ZERO,
-        [(key, value)] => hash_of(&leaf(key, value)),
-        _ => {
-            let (left, right) = entries.split_at(divide(entries, depth));
-            hash_of(&branch(root_of(left, depth + 1), root_of(right, depth + 1)))
-        }
-    }
-}
 
 /// A whole state, ready to prove parts of itself.
 #[derive(Clone, Debug)]
@@ -84,7 +35,7 @@ impl Node {
             [] => Self::Empty,
             [(key, value)] => Self::Leaf(leaf(key, value)),
             _ => {
-                let (left, right) = entries.split_at(divide(entries, depth));
+                let (left, right) = split(entries, depth);
                 let (left, right) = (Self::new(left, depth + 1), Self::new(right, depth + 1));
                 Self::Branch(Box::new((branch(left.hash(), right.hash()), left, right)))
             }
@@ -211,7 +162,7 @@ impl Proof<'_> {
             self.leaf_holds(node, entries)
         } else {
             // Nothing on the paths: it must be known as a whole.
-            low >= self.start && high <= self.last && without_first_bit(root_of(entries, depth)) == hash
+            low >= self.start && high <= self.last && without_first_bit(subtree(entries, depth)) == hash
         };
         if holds { Ok(()) } else { Err(UNPROVED) }
     }
@@ -226,7 +177,7 @@ impl Proof<'_> {
         if depth >= KEY_BITS {
             return Err(UNPROVED);
         }
-        let (left, right) = entries.split_at(divide(entries, depth));
+        let (left, right) = split(entries, depth);
         let mut right_prefix = prefix;
         right_prefix[depth / 8] |= 0x80 >> (depth % 8);
         self.check(Hash::from_slice(&node[..32]), depth + 1, prefix, left)?;

@@ -8,7 +8,7 @@ use types::{BlockId, ReleasedBy, Time};
 pub enum Action {
     /// Build this version, [commit](crate::Queue::commit_submission) it, make the journal durable, look at the window
     /// again, and send it.
-    Submit(Box<Submission>),
+    Submit(Box<SubmissionPlan>),
     /// Put the transactions of these blocks back into the pool, in this order, in the same durable step as the
     /// journal's record.
     Release(Vec<Released>),
@@ -21,7 +21,7 @@ pub enum Action {
 
 /// A version to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Submission {
+pub struct SubmissionPlan {
     /// The block.
     pub block: BlockId,
     /// The version.
@@ -100,7 +100,7 @@ pub enum EnqueueError {
 
 /// Why a version must not be sent now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum SubmitError {
+pub enum CommitSubmissionError {
     /// The window is closed.
     #[error("the submission window is closed")]
     Window,

@@ -63,32 +63,31 @@ impl Queue {
             Record::Enqueued { block, parent, .. } => self.check_enqueued(*block, *parent),
             Record::Submitted { block, version } => self.check_submitted(*block, version),
             Record::Taken { block, version } => {
-                let last = self.bundles.get(block).ok_or(Impossible::Unknown(*block))?.versions.last();
+                let last = self.bundles.get(*block).ok_or(Impossible::Unknown(*block))?.versions.last();
                 let wrong = Impossible::Version { block: *block, version: *version };
                 last.filter(|last| last.number == *version).map(drop).ok_or(wrong)
             }
             Record::Requeued { block, .. } => {
-                let bundle = self.bundles.get(block).ok_or(Impossible::Unknown(*block))?;
+                let bundle = self.bundles.get(*block).ok_or(Impossible::Unknown(*block))?;
                 let was_sent = bundle.phase != (Phase::Waiting { again: false });
                 was_sent.then_some(()).ok_or(Impossible::NotSent(*block))
             }
             Record::Abandoned { .. } => Ok(()),
             Record::Retried | Record::Revived => {
-                self.abandoned_from.map(drop).ok_or(Impossible::NotAbandoned)
+                self.abandonment.from().map(drop).ok_or(Impossible::NotAbandoned)
             }
             Record::Released { from } => {
-                (*from > self.base.number).then_some(()).ok_or(Impossible::Finality(*from))
+                (*from > self.bundles.base().number).then_some(()).ok_or(Impossible::Finality(*from))
             }
             Record::Finalized { through } => {
-                let bundle = self.bundles.get(&through.number).filter(|bundle| bundle.block == *through);
-                bundle.map(drop).ok_or(Impossible::Finality(through.number))
+                self.bundles.get_block(*through).map(drop).ok_or(Impossible::Finality(through.number))
             }
         }
     }
 
     /// That the journal could end now: what is abandoned is there.
     pub(crate) fn check_end(&self) -> Result<(), Impossible> {
-        let missing = self.abandoned_from.filter(|from| !self.bundles.contains_key(from));
+        let missing = self.abandonment.from().filter(|from| self.bundles.get(*from).is_none());
         missing.map_or(Ok(()), |from| Err(Impossible::Unknown(from)))
     }
 
@@ -97,19 +96,19 @@ impl Queue {
         if parent != newest || Some(block.number) != newest.number.checked_add(1) {
             return Err(Impossible::Parent { block, newest });
         }
-        self.abandoned_from.map_or(Ok(()), |_| Err(Impossible::Paused(block)))
+        self.abandonment.from().map_or(Ok(()), |_| Err(Impossible::Paused(block)))
     }
 
     /// A version follows the one before it, or is the same bytes once more.
     fn check_submitted(&self, block: u64, version: &Version) -> Result<(), Impossible> {
-        let bundle = self.bundles.get(&block).ok_or(Impossible::Unknown(block))?;
+        let bundle = self.bundles.get(block).ok_or(Impossible::Unknown(block))?;
         let last = bundle.versions.last().filter(|last| last.number == version.number);
         let same_bytes = match last {
             Some(last) => {
                 (last.package, &last.context, last.anchor_height)
                     == (version.package, &version.context, version.anchor_height)
             }
-            None => !self.by_package.contains_key(&version.package),
+            None => self.bundles.block_of(&version.package).is_none(),
         };
         let sends = last.map_or(0, |last| last.sends);
         let is_next = bundle.state == State::Queued { version: version.number }

@@ -56,16 +56,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod abandonment;
 mod action;
 #[cfg(feature = "bugs")]
 mod bugs;
 mod bundle;
-mod chain;
+mod bundles;
+mod chain_head;
 mod compact;
 mod config;
+mod cores;
+mod deadlines;
 mod journal;
 #[cfg(any(test, feature = "model"))]
 pub mod model;
+mod observe;
+mod outbox;
 mod outlook;
 mod queue;
 mod record;
@@ -77,12 +83,13 @@ mod stored;
 mod submit;
 #[cfg(test)]
 mod tests;
-mod view;
+mod window;
 
-pub use action::{Action, Blame, EnqueueError, Released, Sent, Submission, SubmitError};
+pub use action::{Action, Blame, CommitSubmissionError, EnqueueError, Released, Sent, SubmissionPlan};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};
+pub use chain_head::ChainInput;
 pub use config::{Config, Policy};
 pub use journal::{Impossible, JournalError};
 pub use outlook::{Ahead, Hold, Outlook};
@@ -91,7 +98,6 @@ pub use record::Record;
 pub use service_view::{ServiceTracker, ServiceView};
 pub use slow::why_slow;
 pub use snapshot::{JournalState, Snapshot, Stats};
-pub use view::ChainInput;
 
 /// The features for tests that this crate was compiled with; none in a product build.
 pub const TEST_FEATURES: &[&str] = &[

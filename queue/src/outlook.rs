@@ -106,17 +106,21 @@ impl Queue {
     pub fn outlook(&self, now: Time) -> Outlook {
         let head = self.head.as_ref();
         Outlook {
-            best: head.map(|head| (head.best.slot, head.best.height)),
-            finalized: head.map(|head| (head.finalized.slot, head.finalized.height)),
-            abandoned_from: self.abandoned_from,
-            abandoned_by: self.abandoned_by,
-            bundles: self.bundles.iter().map(|(number, bundle)| (*number, self.ahead(bundle, now))).collect(),
-            ..Outlook::empty(&self.config, self.clock)
+            best: head.map(|head| (head.best().slot, head.best().height)),
+            finalized: head.map(|head| (head.finalized().slot, head.finalized().height)),
+            abandoned_from: self.abandonment.from(),
+            abandoned_by: self.abandonment.by(),
+            bundles: self
+                .bundles
+                .iter()
+                .map(|bundle| (bundle.block.number, self.ahead(bundle, now)))
+                .collect(),
+            ..Outlook::empty(&self.config, self.window.clock())
         }
     }
 
     fn ahead(&self, bundle: &Bundle, now: Time) -> Ahead {
-        let life = |anchor| self.head.as_ref().map_or(0, |head| head.anchor_life(anchor, &self.config));
+        let life = |anchor| self.head.as_ref().map_or(0, |head| head.anchor_life(anchor));
         Ahead {
             anchor_life: bundle.versions.last().map(|version| life(version.context.anchor)),
             gives_up_at: bundle.timer.map(|since| since + self.config.guarantee_timeout),
@@ -127,14 +131,14 @@ impl Queue {
     /// What holds back a bundle that waits: the same questions, in the same order, that sending asks.
     fn hold(&self, number: u64, now: Time) -> Hold {
         let Some(head) = &self.head else { return Hold::NoChain };
-        let submitted = self.submitted.len();
+        let submitted = self.cores.given();
         match () {
             () if self.halted.is_some() => Hold::Halted,
             () if !self.has_core() => Hold::Inflight { submitted },
-            () if self.queued.first() != Some(&number) => {
-                Hold::Behind { bundles: self.queued.range(..number).count() }
+            () if self.bundles.first_queued() != Some(number) => {
+                Hold::Behind { bundles: self.bundles.queued_before(number) }
             }
-            () if self.is_too_far(number) => Hold::TooFar { applied: head.service.best.head().number },
+            () if self.is_too_far(number) => Hold::TooFar { applied: head.applied() },
             () if self.is_held(now) => Hold::NoAnchor,
             () if !self.can_submit() => Hold::NoGuarantor,
             () => Hold::Window,
@@ -144,10 +148,8 @@ impl Queue {
     /// The bundle that the open or next window is for, and when that window closes; `None` if nothing could be sent in
     /// it.
     pub fn next_departure(&self, now: Time) -> Option<(types::BlockId, Time)> {
-        let number = *self.queued.first().filter(|_| self.can_submit() && !self.is_held(now))?;
-        let next = self.clock.next_start(now) - self.config.window_closes_before;
-        let is_open = now < next && !self.failed_in_this_slot(now);
-        let closes = if is_open { next } else { next + self.clock.slot_duration() };
-        Some((self.bundles.get(&number)?.block, closes))
+        let number = self.bundles.first_queued().filter(|_| self.can_submit() && !self.is_held(now))?;
+        let closes = self.window.next_closing(now, !self.failed_in_this_slot(now));
+        Some((self.bundles.get(number)?.block, closes))
     }
 }

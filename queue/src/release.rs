@@ -1,6 +1,6 @@
 //! The end of a block that does not get through: abandoned, and, once it is certainly dead, released.
 
-use crate::{Blame, Queue, Record, Released, bundle::State, view::ChainInput};
+use crate::{Blame, Queue, Record, Released, bundle::State, chain_head::ChainInput};
 use jam::follow::Fate;
 use types::ReleasedBy;
 
@@ -12,9 +12,7 @@ impl Queue {
             self.decide(Record::Released { from: number });
             return;
         }
-        if self.retrying || self.abandoned_from.is_none_or(|from| number < from) {
-            // A block that is tried again after it was given up keeps the first reason.
-            let by = if self.abandoned_from == Some(number) { self.abandoned_by } else { by };
+        if let Some(by) = self.abandonment.reason_for(number, by) {
             self.decide(Record::Abandoned { from: number, by });
         }
     }
@@ -23,7 +21,7 @@ impl Queue {
     /// is certainly dead its transactions come back. `false` if it is not there, stands on the chain already, or was
     /// given up before.
     pub fn give_up(&mut self, number: u64) -> bool {
-        let state = self.bundles.get(&number).map(|bundle| bundle.state);
+        let state = self.bundles.get(number).map(|bundle| bundle.state);
         let may = matches!(state, Some(State::Queued { .. } | State::Submitted { .. }));
         if may {
             self.abandon(number, ReleasedBy::Operator);
@@ -33,12 +31,10 @@ impl Queue {
 
     /// Looks at the abandoned block: does the chain have it after all, is it dead, may it try again?
     pub(crate) fn handle_abandoned(&mut self, input: &ChainInput<'_>) {
-        self.release_due = None;
-        let Some(from) = self.abandoned_from else { return };
-        match self.bundles.get(&from).map(|bundle| bundle.state) {
-            Some(State::Abandoned) if self.is_dead(from, input) => {
-                self.release_due = Some((from, self.abandoned_by));
-            }
+        self.abandonment.set_due(false);
+        let Some(from) = self.abandonment.from() else { return };
+        match self.bundles.get(from).map(|bundle| bundle.state) {
+            Some(State::Abandoned) if self.is_dead(from, input) => self.abandonment.set_due(true),
             Some(State::Abandoned) => self.retry_if_finality_lags(from),
             // It is on its way again.
             Some(State::Queued { .. } | State::Submitted { .. }) => {}
@@ -49,7 +45,7 @@ impl Queue {
     /// Whether no version of a block can ever be applied: each one's anchor is too old for any block on top of the
     /// finalized one, and none waits there, in a core or in the service.
     fn is_dead(&self, number: u64, input: &ChainInput<'_>) -> bool {
-        let Some(bundle) = self.bundles.get(&number) else { return false };
+        let Some(bundle) = self.bundles.get(number) else { return false };
         let finalized = input.view.finalized().height;
         #[cfg(feature = "bugs")]
         let finalized =
@@ -65,10 +61,9 @@ impl Queue {
 
     /// While finality stands still nothing can be declared dead, but another version may get through.
     fn retry_if_finality_lags(&mut self, number: u64) {
-        let (Some(bundle), Some(head)) = (self.bundles.get(&number), &self.head) else { return };
-        let lag = head.best.height.saturating_sub(head.finalized.height);
-        let alive = |version: &crate::Version| head.anchor_life(version.context.anchor, &self.config) > 0;
-        if lag >= self.config.finality_lag_blocks && !bundle.versions.iter().any(alive) {
+        let (Some(bundle), Some(head)) = (self.bundles.get(number), &self.head) else { return };
+        let alive = |version: &crate::Version| head.anchor_life(version.context.anchor) > 0;
+        if head.finality_lag() >= self.config.finality_lag_blocks && !bundle.versions.iter().any(alive) {
             self.decide(Record::Retried);
         }
     }
@@ -76,11 +71,12 @@ impl Queue {
     /// Gives the transactions of a dead block and of all that stand on it back, in one step: the record is written when
     /// the action is taken, so that the driver commits it together with the pool's part.
     pub(crate) fn release(&mut self, from: u64, by: ReleasedBy) {
-        let alone = |count: usize| count == 1 && self.passed_since_release;
-        let blocks = self.bundles.range(from..).map(|(number, bundle)| {
+        let alone = |count: usize| count == 1 && self.abandonment.has_passed_since_release();
+        let blocks = self.bundles.range(from..).map(|bundle| {
+            let is_root = bundle.block.number == from;
             let blame = match by {
-                ReleasedBy::Chain if *number == from && alone(bundle.transactions.len()) => Blame::Alone,
-                ReleasedBy::Chain if *number == from => Blame::Suspect,
+                ReleasedBy::Chain if is_root && alone(bundle.transactions.len()) => Blame::Alone,
+                ReleasedBy::Chain if is_root => Blame::Suspect,
                 ReleasedBy::Chain | ReleasedBy::Operator => Blame::None,
             };
             Released { block: bundle.block, sealed_at: bundle.enqueued_at, by, blame }
@@ -91,7 +87,7 @@ impl Queue {
             let (root, rest) = blocks.split_at(1);
             self.push_release(root.to_vec());
             for released in rest {
-                self.events.push(types::Event::Released { block: released.block, by });
+                self.outbox.tell(types::Event::Released { block: released.block, by });
             }
             self.decide(Record::Released { from });
             return;
@@ -117,6 +113,6 @@ impl Queue {
     /// Whether an empty block should be sealed before the next one of suspects: if it passes, the network is not at
     /// fault for what happens to the suspects.
     pub fn wants_probe(&self) -> bool {
-        !self.passed_since_release && self.bundles.is_empty()
+        !self.abandonment.has_passed_since_release() && self.bundles.is_empty()
     }
 }

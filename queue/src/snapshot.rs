@@ -57,20 +57,20 @@ impl Queue {
         let bundle =
             |bundle: &Bundle| (bundle.block, bundle.versions.iter().map(timeless).collect(), bundle.phase);
         JournalState {
-            base: self.base,
-            abandoned: self.abandoned_from.map(|from| (from, self.abandoned_by)),
-            retrying: self.retrying,
-            bundles: self.bundles.values().map(bundle).collect(),
+            base: self.bundles.base(),
+            abandoned: self.abandonment.from().map(|from| (from, self.abandonment.by())),
+            retrying: self.abandonment.is_retrying(),
+            bundles: self.bundles.iter().map(bundle).collect(),
         }
     }
 
     /// The queue now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            base: self.base,
-            bundles: self.bundles.values().cloned().collect(),
-            finished: self.finished.iter().cloned().collect(),
-            abandoned_from: self.abandoned_from,
+            base: self.bundles.base(),
+            bundles: self.bundles.iter().cloned().collect(),
+            finished: self.bundles.finished().cloned().collect(),
+            abandoned_from: self.abandonment.from(),
             halted: self.halted,
             stats: self.stats,
         }
@@ -78,12 +78,12 @@ impl Queue {
 
     /// An unfinished bundle.
     pub fn get(&self, number: u64) -> Option<&Bundle> {
-        self.bundles.get(&number)
+        self.bundles.get(number)
     }
 
     /// Unfinished bundles in order.
     pub fn bundles(&self) -> impl DoubleEndedIterator<Item = &Bundle> + ExactSizeIterator {
-        self.bundles.values()
+        self.bundles.iter()
     }
 
     /// A head of the service that was not built here.
@@ -98,11 +98,11 @@ impl Queue {
 
     /// Bundles that wait, that are submitted, and that are guaranteed.
     pub fn counts(&self) -> (usize, usize, usize) {
-        (self.queued.len(), self.submitted.len(), self.guaranteed)
+        (self.bundles.queued(), self.cores.given(), self.bundles.guaranteed())
     }
 
     /// The bundle that a package is a version of.
     pub fn block_of(&self, package: &jam::PackageHash) -> Option<u64> {
-        self.by_package.get(package).copied()
+        self.bundles.block_of(package)
     }
 }

@@ -7,7 +7,7 @@ use types::{Time, Transaction};
 
 /// Why a transaction was not accepted.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum SubmitError {
+pub enum SendError {
     /// The pool refused it.
     #[error(transparent)]
     Refused(#[from] txpool::Error),
@@ -46,7 +46,7 @@ pub struct OrderError(pub String);
 pub trait Backend: Send + Sync + 'static {
     /// Offers transactions to the pool, in order. The answer comes once all that were accepted are durable; there is
     /// one for each, in the same order.
-    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>>;
+    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SendError>>>;
 
     /// What the pool holds: of one sender, or of all.
     fn content(&self, sender: Option<Address>) -> BoxFuture<'_, Vec<SenderContent>>;

@@ -11,12 +11,12 @@ pub struct Limits {
     pub batch_calls_max: usize,
     /// The answer to a request, a batch included.
     pub response_bytes_max: usize,
-    /// Connections at once, WebSockets included. When there are as many, the one that has let the node wait longest
-    /// gives way to the next.
+    /// Connections at once, WebSockets included. At the limit the connection that has been idle longest is closed for the
+    /// next one.
     pub connections_max: usize,
-    /// Nobody gives way who has let the node wait for less than this.
-    pub give_way_after: Duration,
-    /// WebSockets among them, which never give way.
+    /// A connection that has been idle for less than this is not closed at the limit.
+    pub evict_idle_after: Duration,
+    /// WebSockets among them, which are never closed at the limit.
     pub websockets_max: usize,
     /// Large answers of all clients that wait to be read. When there is no room for another one, one that its client should
     /// have read gives way, first of the address that holds most.
@@ -79,7 +79,7 @@ impl Default for Limits {
             batch_calls_max: 1_000,
             response_bytes_max: 10_000_000,
             connections_max: 256,
-            give_way_after: Duration::from_millis(1),
+            evict_idle_after: Duration::from_millis(1),
             websockets_max: 128,
             answers_bytes_max: 128 * 1024 * 1024,
             subscriptions_max: 64,

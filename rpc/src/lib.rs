@@ -23,9 +23,9 @@
 //!   from the disk) runs on threads of its own at a low priority, a few at once, with limits of gas, time and memory; what
 //!   comes beyond waits, and beyond that is refused.
 //! * **Nobody takes more than a share.** A connection that asks for much waits for its turn behind those that ask for
-//!   little, and its calls behind theirs; large requests come one after the other; when all places are taken, whoever lets
-//!   the node wait longest gives way; when there are too many filters, whoever has most of them; large answers together take
-//!   so much memory and no more, and who does not read them is cut off.
+//!   little, and its calls behind theirs; large requests come one after the other. At the connection limit the
+//!   longest-idle connection is closed; at the limit of filters, one of the address that has most of them. Large answers
+//!   together take so much memory and no more, and a client that does not read them is disconnected.
 //!
 //! # Limits
 //!
@@ -53,9 +53,9 @@ mod api;
 mod archive;
 mod backend;
 mod call;
-mod chain;
 mod config;
 pub mod error;
+mod evm_chain_spec;
 mod hex;
 mod hub;
 mod insight;
@@ -70,12 +70,12 @@ mod view;
 
 pub use api::{Api, Caller, Extension, Json, Notices, Origin, Sources};
 pub use archive::{
-    Archive, ArchiveError, Foreign, LogEntry, LogFilter, LogLimits, MemoryArchive, Place, matching_logs,
+    Archive, ArchiveError, Foreign, LogEntry, LogFilter, LogLimits, MemoryArchive, TxLocation, matching_logs,
 };
-pub use backend::{Backend, Order, OrderError, SubmitError};
-pub use chain::{Chain, Forks};
+pub use backend::{Backend, Order, OrderError, SendError};
 pub use config::{Config, Limits, Rate};
 pub use error::Error;
+pub use evm_chain_spec::{EvmChainSpec, Forks};
 pub use insight::Insight;
 pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};

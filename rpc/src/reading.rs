@@ -2,9 +2,9 @@
 
 use crate::{
     Archive, Backend, Error, PendingBlock, RecentBlock, Snapshot, State,
-    archive::{Foreign, Place},
-    chain::Chain,
+    archive::{Foreign, TxLocation},
     error,
+    evm_chain_spec::EvmChainSpec,
     hex::{FromHex, Hex},
 };
 use alloy_consensus::{Block, BlockBody, Header, ReceiptEnvelope, TxEnvelope};
@@ -165,7 +165,7 @@ impl Found {
 pub(crate) struct Reading<'a> {
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) archive: &'a dyn Archive,
-    pub(crate) chain: &'a Chain,
+    pub(crate) chain: &'a EvmChainSpec,
     pub(crate) backend: &'a dyn Backend,
 }
 
@@ -283,22 +283,24 @@ impl Reading<'_> {
         if let Some(recent) = self.recent_transaction(hash)? {
             return Ok(Some(recent));
         }
-        match self.archive.place(hash).map_err(Error::internal)? {
-            Some(place) => self.at_place(place),
+        match self.archive.location(hash).map_err(Error::internal)? {
+            Some(location) => self.at_location(location),
             None => Ok(None),
         }
     }
 
     /// Where a transaction stands in a block that is in memory.
     pub(crate) fn recent_transaction(&self, hash: &B256) -> Result<Option<(Found, usize)>, Error> {
-        let place = self.snapshot.transaction(hash);
-        place.map(|(block, index)| Ok((self.found(block)?, index))).transpose()
+        let location = self.snapshot.transaction(hash);
+        location.map(|(block, index)| Ok((self.found(block)?, index))).transpose()
     }
 
-    /// What stands at a place in the archive.
-    pub(crate) fn at_place(&self, place: Place) -> Result<Option<(Found, usize)>, Error> {
-        let found = self.sealed(place.number)?;
-        Ok(found.filter(|found| place.index < found.transactions().len()).map(|found| (found, place.index)))
+    /// What the archive has at a location.
+    pub(crate) fn at_location(&self, location: TxLocation) -> Result<Option<(Found, usize)>, Error> {
+        let found = self.sealed(location.number)?;
+        Ok(found
+            .filter(|found| location.index < found.transactions().len())
+            .map(|found| (found, location.index)))
     }
 
     fn found(&self, block: &RecentBlock) -> Result<Found, Error> {

@@ -71,10 +71,10 @@ impl Stats {
         self.methods.get(name).unwrap_or(&self.other)
     }
 
-    pub(crate) fn refuse(&self, error: &crate::SubmitError) {
+    pub(crate) fn refuse(&self, error: &crate::SendError) {
         let reason = match error {
-            crate::SubmitError::Refused(refused) => refused.reason(),
-            crate::SubmitError::Unavailable(_) => UNAVAILABLE,
+            crate::SendError::Refused(refused) => refused.reason(),
+            crate::SendError::Unavailable(_) => UNAVAILABLE,
         };
         if let Some(count) = self.refused.get(reason) {
             count.fetch_add(1, Relaxed);
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(methods.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["eth_chainId", "other"]);
         assert_eq!((methods[0].1.errors(), methods[1].1.errors()), (0, 2));
         let reasons = stats.refused().len();
-        stats.refuse(&crate::SubmitError::Unavailable("it is full".into()));
+        stats.refuse(&crate::SendError::Unavailable("it is full".into()));
         assert_eq!(stats.refused().len(), reasons);
         assert!(stats.refused().contains(&(UNAVAILABLE, 1)));
     }

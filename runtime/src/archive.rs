@@ -1,7 +1,7 @@
 //! Final blocks for RPC, from the store.
 
 use alloy_primitives::B256;
-use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, Place};
+use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, TxLocation};
 use std::ops::RangeInclusive;
 use store::{Reader, Store, StoreError};
 use types::{Reason, ReceiptedBlock, Story, Time};
@@ -36,9 +36,9 @@ impl Archive for StoreArchive {
         self.reader()?.number(hash).map_err(failed)
     }
 
-    fn place(&self, hash: &B256) -> Result<Option<Place>, ArchiveError> {
+    fn location(&self, hash: &B256) -> Result<Option<TxLocation>, ArchiveError> {
         let place = self.reader()?.place(hash).map_err(failed)?;
-        Ok(place.map(|(number, index)| Place { number, index: index as usize }))
+        Ok(place.map(|(number, index)| TxLocation { number, index: index as usize }))
     }
 
     fn logs(

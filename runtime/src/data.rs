@@ -197,7 +197,7 @@ pub fn spec(directory: &Path) -> Result<ChainSpec, DataError> {
 pub fn open(directory: &Path, spec: &ChainSpec) -> Result<Store, DataError> {
     let (service, state) = devnet::genesis::service_of(spec)
         .map_err(|why| DataError::Spec { path: directory.join(SPEC), why: why.to_string() })?;
-    let chain = store::Chain {
+    let chain = store::ChainIdentity {
         genesis: state.head().hash,
         service: service.service,
         builder: service.builder,

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, B256};
 use clock::SystemClock;
 use driver::Responder;
 use futures_util::{FutureExt, future::BoxFuture};
-use rpc::{Order, OrderError, SubmitError};
+use rpc::{Order, OrderError, SendError};
 use std::sync::mpsc::{self, Sender};
 use tokio::sync::oneshot;
 use tracing::Span;
@@ -33,13 +33,13 @@ impl Gateway {
         self.health.trouble()
     }
 
-    fn unavailable<T: Clone>(count: usize, why: &str) -> Vec<Result<T, SubmitError>> {
-        vec![Err(SubmitError::Unavailable(why.to_owned())); count]
+    fn unavailable<T: Clone>(count: usize, why: &str) -> Vec<Result<T, SendError>> {
+        vec![Err(SendError::Unavailable(why.to_owned())); count]
     }
 }
 
 impl rpc::Backend for Gateway {
-    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SubmitError>>> {
+    fn submit(&self, transactions: Vec<Transaction>) -> BoxFuture<'_, Vec<Result<B256, SendError>>> {
         let count = transactions.len();
         async move {
             if let Some(trouble) = self.health.trouble() {
@@ -57,7 +57,7 @@ impl rpc::Backend for Gateway {
                 return Self::unavailable(count, STOPPED);
             }
             match answer.await {
-                Ok(results) => results.into_iter().map(|result| result.map_err(SubmitError::from)).collect(),
+                Ok(results) => results.into_iter().map(|result| result.map_err(SendError::from)).collect(),
                 Err(_) => Self::unavailable(count, STOPPED),
             }
         }

@@ -306,7 +306,7 @@ impl Serve<'_> {
         let EvmBuilder { bundler, beneficiary, .. } = &self.config.builder;
         let (genesis, version) = (self.config.genesis, self.config.version.clone());
         Sources {
-            chain: rpc::Chain::new(&bundler.config, genesis, *beneficiary, version),
+            chain: rpc::EvmChainSpec::new(&bundler.config, genesis, *beneficiary, version),
             feed: journal.feed.clone(),
             pool: journal.index.clone(),
             archive: Arc::new(StoreArchive(self.store.clone())),

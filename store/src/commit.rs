@@ -46,14 +46,14 @@ pub(crate) fn refused<T>(why: impl Into<String>) -> Result<T, Failure> {
 }
 
 /// A step that is being carried out.
-pub(crate) struct Step<'t> {
+pub(crate) struct StepWriter<'t> {
     pub(crate) tables: Tables<'t>,
     pub(crate) position: Position,
     pub(crate) options: &'t Options,
     pub(crate) arrivals: Moves<'t>,
 }
 
-impl Step<'_> {
+impl StepWriter<'_> {
     pub(crate) fn apply(&mut self, entry: &Entry) -> Result<(), Failure> {
         match entry {
             Entry::Accepted { tx, at } => {

@@ -5,7 +5,7 @@ use crate::{
     arrivals::Arrivals,
     base::Slot,
     body,
-    commit::{Failure, IDENTITY, POSITION, Step},
+    commit::{Failure, IDENTITY, POSITION, StepWriter},
     engine::Engine,
     identity,
     log::Logged,
@@ -101,7 +101,7 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
     };
     let none = Arrivals::default();
     let (tables, arrivals) = (Tables::new(&transaction), none.moves());
-    let mut step = Step { tables, position, options, arrivals };
+    let mut step = StepWriter { tables, position, options, arrivals };
     step.tables.make_all()?;
     step.tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     let body = body::encode(&jam::Signature::default(), &[]);

@@ -2,7 +2,7 @@
 //! transactions leave the journal, and the table of values moves on.
 
 use crate::{
-    commit::{Failure, Step, refused},
+    commit::{Failure, StepWriter, refused},
     receipts, values,
 };
 use alloy_primitives::B256;
@@ -52,7 +52,7 @@ impl Index {
     }
 }
 
-impl Step<'_> {
+impl StepWriter<'_> {
     /// Makes all blocks up to this one final.
     pub(crate) fn finalize(&mut self, through: BlockId) -> Result<(), Failure> {
         let (finalized, newest) = (self.position.finalized, self.position.newest);

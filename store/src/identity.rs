@@ -1,6 +1,8 @@
 //! Whose file it is: the first thing that is looked at, and the only one that every version must be able to read.
 
-use crate::{Result, StoreError, commit::IDENTITY, engine::Engine, options::Chain, tables::META, values};
+use crate::{
+    Result, StoreError, commit::IDENTITY, engine::Engine, options::ChainIdentity, tables::META, values,
+};
 use jam::{
     Params,
     codec::{DecodeError, Decoder, Encode},
@@ -13,7 +15,7 @@ const SCHEMA: u32 = 4;
 /// This one lacks the table of stories and is the same otherwise: [`create`](crate::create) adds it.
 const WITHOUT_STORIES: u32 = 3;
 
-pub(crate) fn encode(chain: &Chain) -> Vec<u8> {
+pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     SCHEMA.encode_to(&mut out);
     out.extend(values::sealed(chain.encode()));
@@ -21,7 +23,7 @@ pub(crate) fn encode(chain: &Chain) -> Vec<u8> {
 }
 
 /// Refuses what is not a file of this chain in a known format; whether the format is the newest one.
-pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &Chain) -> Result<bool> {
+pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &ChainIdentity) -> Result<bool> {
     let path = || engine.medium().path().to_path_buf();
     let table = match read.open_table(META) {
         Ok(table) => table,
@@ -43,14 +45,14 @@ pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &Chain) -
     Ok(schema == SCHEMA)
 }
 
-fn decode(bytes: &[u8]) -> Result<Chain, DecodeError> {
+fn decode(bytes: &[u8]) -> Result<ChainIdentity, DecodeError> {
     let mut input = Decoder::new(values::unsealed(bytes)?, &Params::TINY);
-    let chain = Chain::take(&mut input)?;
+    let chain = ChainIdentity::take(&mut input)?;
     input.finish()?;
     Ok(chain)
 }
 
-fn compare(engine: &Engine, found: &Chain, expected: &Chain) -> Result<()> {
+fn compare(engine: &Engine, found: &ChainIdentity, expected: &ChainIdentity) -> Result<()> {
     let differs = [
         ("genesis block", found.genesis.to_string(), expected.genesis.to_string()),
         ("service", found.service.to_string(), expected.service.to_string()),

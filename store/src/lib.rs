@@ -31,7 +31,7 @@
 //!   with its header.
 //! * **Nobody holds a snapshot for long**, or the file would grow with every commit: a [`Base`] always reads the newest
 //!   snapshot with the same values. A [`Reader`] is one snapshot; drop it when the question is answered.
-//! * **Whose file it is** ([`Chain`]) and which format it has is looked at first. Another chain's, a newer, an older, a
+//! * **Whose file it is** ([`ChainIdentity`]) and which format it has is looked at first. Another chain's, a newer, an older, a
 //!   foreign and a damaged file are refused with one sentence each, and so is a copy that is behind what the chain has
 //!   applied ([`Store::check_applied`]).
 //! * **Codes stay.** A code is what it hashes to; that of a released block is harmless and usually comes back.
@@ -58,12 +58,12 @@
 //! ```
 //! use jam::{Ed25519Secret, HeaderHash, Params};
 //! use service::{Config, genesis::Genesis};
-//! use store::{Batch, Chain, Options, Store};
+//! use store::{Batch, ChainIdentity, Options, Store};
 //!
 //! let builder = Ed25519Secret::trivial(9).public();
 //! let genesis = Genesis::dev(&Config::new(7, [1; 32].into(), builder));
 //! let jam_genesis = HeaderHash([2; 32].into());
-//! let chain = Chain { genesis: genesis.id().hash, service: 7, builder, jam_genesis };
+//! let chain = ChainIdentity { genesis: genesis.id().hash, service: 7, builder, jam_genesis };
 //! let store = Store::in_memory(Options::new(chain, Params::TINY), &genesis)?;
 //!
 //! let mut batch = Batch::new();
@@ -115,7 +115,7 @@ pub use driver::{
 pub use engine::{guarded, is_guarded};
 pub use error::{Retry, StoreError};
 pub use logs::{FoundLog, LogFilter, LogLimits};
-pub use options::{Chain, Options};
+pub use options::{ChainIdentity, Options};
 #[cfg(feature = "faults")]
 pub use plant::Row;
 pub use reader::{Ended, Reader};

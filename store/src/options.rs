@@ -5,7 +5,7 @@ use jam::{Ed25519Key, HeaderHash, Params};
 
 /// Whose data it is. A file of another chain is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Chain {
+pub struct ChainIdentity {
     /// The hash of the first EVM block.
     pub genesis: B256,
     /// The service's number.
@@ -20,7 +20,7 @@ pub struct Chain {
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Whose data it is.
-    pub chain: Chain,
+    pub chain: ChainIdentity,
     /// The parameters of the JAM chain, for its checkpoint.
     pub params: Params,
     /// So many blocks the table of values stays behind the final one: that many states can be asked for.
@@ -33,7 +33,7 @@ pub struct Options {
 
 impl Options {
     /// The usual ones: 128 states, 65,536 ended transactions, 256 MiB of pages.
-    pub const fn new(chain: Chain, params: Params) -> Self {
+    pub const fn new(chain: ChainIdentity, params: Params) -> Self {
         Self { chain, params, trail_blocks: 128, ended_max: 1 << 16, cache_bytes: 256 << 20 }
     }
 }

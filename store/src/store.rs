@@ -3,7 +3,7 @@
 use crate::{
     Result, StoreError,
     base::{Base, CodeTable, Slot},
-    commit::{Failure, Step},
+    commit::{Failure, StepWriter},
     create::{self, Found, Journal},
     engine::Engine,
     log::{Logged, Record},
@@ -178,7 +178,7 @@ impl Store {
     /// Writes any step to the tables, with what was in the log; whether the table of values has moved on.
     fn tabulate(&self, journal: &mut Journal, batch: &Batch) -> Result<bool, Failure> {
         let transaction = self.0.engine.write()?;
-        let mut step = Step {
+        let mut step = StepWriter {
             tables: Tables::new(&transaction),
             position: journal.position,
             options: &self.0.options,

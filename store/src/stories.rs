@@ -4,7 +4,7 @@
 
 use crate::{
     Result,
-    commit::{Failure, Step, refused},
+    commit::{Failure, StepWriter, refused},
     reader::Reader,
     tables::STORIES,
     values::{inconsistent, put_id, sealed, take_id, unsealed, whole},
@@ -58,7 +58,7 @@ fn take_release(input: &mut Decoder<'_>) -> Result<Release, DecodeError> {
     })
 }
 
-impl Step<'_> {
+impl StepWriter<'_> {
     /// Changes what is remembered of a transaction.
     pub(crate) fn tell_story(&mut self, hash: &B256, tell: impl FnOnce(&mut Story)) -> Result<(), Failure> {
         let known = {

@@ -1,6 +1,6 @@
 //! What the tables hold, as bytes. Strict in both directions, and without a length that is believed unseen.
 
-use crate::options::Chain;
+use crate::options::ChainIdentity;
 use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes};
@@ -117,7 +117,7 @@ impl Position {
     }
 }
 
-impl Chain {
+impl ChainIdentity {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         self.genesis.encode_to(&mut out);

@@ -12,7 +12,7 @@ impl Pool {
     /// is its sender's next one, its sender can pay for it, the next block has room for it, and its fee cap is below the
     /// base fee but not below `floor_wei`.
     pub fn waits_for_base_fee(&self, floor_wei: u64) -> bool {
-        self.below.last().is_some_and(|(fee_cap, _)| *fee_cap >= floor_wei.into())
+        self.below.highest().is_some_and(|fee_cap| fee_cap >= floor_wei.into())
     }
 
     /// Counts anew what of a sender is ready, and what of that waits for the base fee.
@@ -22,20 +22,16 @@ impl Pool {
         let next = sender.txs.get(sender.first + sender.run).filter(|_| sender.ready > sender.run);
         let wanted = next.filter(|entry| !entry.pays_base_fee(&self.head)).map(|entry| entry.fee_cap);
         let below = if wanted.is_some() { sender.ready - sender.run } else { 0 };
-        self.counts.below = self.counts.below - sender.below + below;
+        self.counts.replace_below(sender.below, below);
         sender.below = below;
         let was = core::mem::replace(&mut sender.wanted, wanted);
-        if was != wanted {
-            was.map(|fee_cap| self.below.remove(&(fee_cap, s as u32)));
-            self.below.extend(wanted.map(|fee_cap| (fee_cap, s as u32)));
-        }
+        self.below.replace(s as u32, was, wanted);
     }
 
     /// Forgets a sender who has nothing here any more.
     pub(crate) fn forget_sender(&mut self, s: usize) {
         let sender = self.senders.remove(s);
-        self.by_sender.remove(&sender.address);
-        self.counts.below -= sender.below;
-        sender.wanted.map(|fee_cap| self.below.remove(&(fee_cap, s as u32)));
+        self.counts.replace_below(sender.below, 0);
+        self.below.replace(s as u32, sender.wanted, None);
     }
 }

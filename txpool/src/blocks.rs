@@ -3,7 +3,8 @@
 use crate::{
     Account, Lookup, Pool, StateChange, Status,
     entry::{Entry, State},
-    pool::{Block, Deadline, Place},
+    expiry::Deadline,
+    senders::TxKey,
 };
 use alloy_primitives::B256;
 use types::{BlockId, Event, Reason, Time, Transaction};
@@ -48,7 +49,7 @@ impl Pool {
         block: BlockId,
         txs: impl IntoIterator<Item = &'a Transaction>,
     ) -> usize {
-        let key = self.block_key(block);
+        let key = self.blocks.key_or_insert(block);
         let mut known = 0;
         for tx in txs {
             let Some((s, i)) = self.find(&tx.hash()) else { continue };
@@ -56,19 +57,17 @@ impl Pool {
                 continue;
             }
             self.enter_block(s, i, State::Bundled(key));
-            self.blocks[key as usize].txs.push(tx.hash());
-            self.events.push(Event::Bundled { hash: tx.hash(), block });
+            self.blocks.push(key, tx.hash());
+            self.log.push(Event::Bundled { hash: tx.hash(), block });
             known += 1;
         }
-        self.totals.bundled += known as u64;
         self.after_change();
         known
     }
 
     /// Says that a block is final: its transactions leave the pool. Says how many.
     pub fn mark_final(&mut self, block: BlockId) -> usize {
-        let Some(key) = self.by_block.remove(&block) else { return 0 };
-        let txs = self.blocks.remove(key as usize).txs;
+        let Some(txs) = self.blocks.remove(&block) else { return 0 };
         let mut senders = Vec::with_capacity(txs.len());
         for hash in &txs {
             let (s, i) = self.find(hash).expect("a bundled transaction is known");
@@ -76,9 +75,8 @@ impl Pool {
             let account = &mut self.senders[s].account;
             account.nonce = account.nonce.max(nonce + 1);
             senders.push(s as u32);
-            self.events.push(Event::Final { hash: *hash, block });
+            self.log.push(Event::Final { hash: *hash, block });
         }
-        self.totals.finalized += txs.len() as u64;
         self.recount(senders);
         self.after_change();
         txs.len()
@@ -123,7 +121,7 @@ impl Pool {
     /// A bundled one goes into its block. What was open has come back: its block was never sealed. Restore in the order in
     /// which they were accepted, then [`update`](Self::update).
     pub fn restore(&mut self, was: Lookup, account: Account) {
-        if self.by_hash.contains_key(&was.tx.hash()) {
+        if self.senders.contains(&was.tx.hash()) {
             return;
         }
         let arrival = self.arrive();
@@ -131,7 +129,7 @@ impl Pool {
         (entry.attempts, entry.lone_failures) = (was.attempts, was.lone_failures);
         entry.returned = was.returned || was.status == Status::Open;
         let block = match was.status {
-            Status::Bundled(block) => Some(self.block_key(block)),
+            Status::Bundled(block) => Some(self.blocks.key_or_insert(block)),
             _ => None,
         };
         entry.state = block.map_or(State::Queued, State::Bundled);
@@ -140,18 +138,9 @@ impl Pool {
         if self.put_in_place(s, entry)
             && let Some(key) = block
         {
-            self.blocks[key as usize].txs.push(hash);
+            self.blocks.push(key, hash);
         }
         self.recount(vec![s as u32]);
-    }
-
-    /// The key of a block, which is made if unknown.
-    fn block_key(&mut self, id: BlockId) -> u32 {
-        let blocks = &mut self.blocks;
-        *self.by_block.entry(id).or_insert_with(|| {
-            u32::try_from(blocks.insert(Block { id, txs: Vec::new() }))
-                .expect("fewer than 2^32 blocks are unfinished")
-        })
     }
 
     /// Moves an entry into a block.
@@ -180,14 +169,14 @@ impl Pool {
             return None;
         }
         (entry.returned, entry.added_at) = (true, now);
-        let place = Place { sender: s as u32, nonce: entry.nonce };
+        let key = TxKey { sender: s as u32, nonce: entry.nonce };
         let (nonce, arrival) = (entry.nonce, entry.arrival);
-        self.expect_end(Deadline { added_at: now, arrival, place });
         // What comes back was not applied, so the account still has to send it.
         self.shift(s, i, State::Queued);
+        self.expect_end(Deadline { added_at: now, arrival, key });
         let sender = &mut self.senders[s];
         sender.account.nonce = sender.account.nonce.min(nonce);
-        self.totals.returned += 1;
+        self.log.count_returned();
         match was {
             State::Bundled(key) => Some(key),
             _ => None,
@@ -201,7 +190,7 @@ impl Pool {
         let s = self.sender_key(tx.sender(), account);
         let mut entry = Entry::new(tx, self.arrive(), now);
         entry.returned = true;
-        self.totals.returned += 1;
+        self.log.count_returned();
         self.put_in_place(s, entry);
         s
     }
@@ -216,8 +205,7 @@ impl Pool {
                 i
             }
             Ok(_) => {
-                self.totals.dropped += 1;
-                self.events.push(Event::Dropped { hash, sender, reason: Reason::NonceTooLow });
+                self.log.push(Event::Dropped { hash, sender, reason: Reason::NonceTooLow });
                 return false;
             }
             Err(i) => i,
@@ -246,7 +234,7 @@ impl Pool {
         entry.attempts += u32::from(verdict != Verdict::Innocent);
         entry.lone_failures += u32::from(verdict == Verdict::Alone);
         let (attempts, poisonous) = (entry.attempts, entry.lone_failures >= self.config.lone_failures_max);
-        self.events.push(Event::Returned { hash: tx.hash(), sender: tx.sender(), attempts });
+        self.log.push(Event::Returned { hash: tx.hash(), sender: tx.sender(), attempts });
         if poisonous && verdict == Verdict::Alone {
             self.drop_at(s, i, Reason::Poisonous { attempts });
         }
@@ -254,14 +242,7 @@ impl Pool {
 
     /// Forgets those transactions of a block that came back, and the block with its last one.
     fn forget_returned(&mut self, key: u32) {
-        let mut txs = core::mem::take(&mut self.blocks[key as usize].txs);
-        txs.retain(|hash| {
-            self.find(hash).is_some_and(|(s, i)| self.senders[s].txs[i].state == State::Bundled(key))
-        });
-        if txs.is_empty() {
-            self.by_block.remove(&self.blocks.remove(key as usize).id);
-        } else {
-            self.blocks[key as usize].txs = txs;
-        }
+        let is_in_it = |(s, i): (usize, usize)| self.senders[s].txs[i].state == State::Bundled(key);
+        self.blocks.retain(key, |hash| self.senders.find(hash).is_some_and(is_in_it));
     }
 }

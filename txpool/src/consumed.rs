@@ -16,10 +16,9 @@ impl Pool {
         let mut is_any = false;
         for (address, nonce) in nonces {
             is_any = true;
-            let known = self.consumed.entry(address).or_default();
-            *known = nonce.max(*known);
-            if let Some(s) = self.by_sender.get(&address).map(|s| *s as usize) {
-                self.senders[s].consumed = *known;
+            let next = self.consumed.raise(address, nonce);
+            if let Some(s) = self.senders.key_of(&address) {
+                self.senders[s].consumed = next;
                 self.settle(s);
             }
         }
@@ -30,14 +29,13 @@ impl Pool {
 
     /// The accounts whose nonces were taken.
     pub fn consumed(&self) -> impl Iterator<Item = Address> {
-        self.consumed.keys().copied()
+        self.consumed.accounts()
     }
 
     /// Forgets them all, and gives the keys of those senders that have to be settled.
     pub(crate) fn forget_consumed(&mut self) -> Vec<u32> {
-        let addresses = core::mem::take(&mut self.consumed);
-        let keys = addresses.keys().filter_map(|address| self.by_sender.get(address).copied());
-        let keys = keys.collect::<Vec<_>>();
+        let keys = self.consumed.take().filter_map(|address| self.senders.key_of(&address));
+        let keys = keys.map(|s| s as u32).collect::<Vec<_>>();
         for s in &keys {
             self.senders[*s as usize].consumed = 0;
         }
@@ -49,7 +47,6 @@ impl Pool {
         if let Some(s) = s {
             return self.senders[s].base();
         }
-        let consumed = if self.consumed.is_empty() { None } else { self.consumed.get(address) };
-        account.nonce.max(consumed.copied().unwrap_or_default())
+        account.nonce.max(self.consumed.next(address).unwrap_or_default())
     }
 }

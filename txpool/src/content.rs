@@ -29,7 +29,7 @@ impl Pool {
         let mut heads = heads
             .map(|(s, sender)| (Offer::new(&sender.txs[sender.first], s as u32, base_fee), sender.first))
             .collect::<BinaryHeap<_>>();
-        let mut pending = Vec::with_capacity(limit.min(self.counts.pending.all));
+        let mut pending = Vec::with_capacity(limit.min(self.counts.pending()));
         while pending.len() < limit
             && let Some((offer, index)) = heads.pop()
         {
@@ -52,8 +52,8 @@ impl Pool {
 
     /// What one sender has here.
     pub fn content_of(&self, sender: &Address) -> SenderContent {
-        match self.by_sender.get(sender) {
-            Some(s) => content(&self.senders[*s as usize]),
+        match self.senders.key_of(sender) {
+            Some(s) => content(&self.senders[s]),
             None => SenderContent { sender: *sender, pending: Vec::new(), queued: Vec::new() },
         }
     }

@@ -46,28 +46,21 @@ pub struct Totals {
 
 /// One kind: how many, and how many of them the limits do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) all: usize,
+struct Tally {
+    all: usize,
     exempt: usize,
 }
 
-impl Tally {
-    /// How many the limits count.
-    pub(crate) const fn counted(&self) -> usize {
-        self.all - self.exempt
-    }
-}
-
-/// How many there are of each kind.
+/// How many there are of each kind: each entry is counted once, where its state says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
-    pub(crate) pending: Tally,
-    pub(crate) queued: Tally,
+    pending: Tally,
+    queued: Tally,
     /// How many of the queued ones wait for the base fee to fall.
-    pub(crate) below: usize,
-    pub(crate) bundled: usize,
+    below: usize,
+    bundled: usize,
     /// The bytes of those pending or queued ones that the limits count.
-    pub(crate) bytes: usize,
+    bytes: usize,
 }
 
 impl Counts {
@@ -91,11 +84,72 @@ impl Counts {
         }
     }
 
+    /// Of a sender's queued ones another number waits for the base fee.
+    pub(crate) const fn replace_below(&mut self, was: usize, below: usize) {
+        self.below = self.below - was + below;
+    }
+
+    pub(crate) const fn pending(&self) -> usize {
+        self.pending.all
+    }
+
+    pub(crate) const fn queued(&self) -> usize {
+        self.queued.all
+    }
+
+    pub(crate) const fn below(&self) -> usize {
+        self.below
+    }
+
+    pub(crate) const fn bundled(&self) -> usize {
+        self.bundled
+    }
+
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many of a kind the limits count.
+    pub(crate) const fn counted(&self, kind: State) -> usize {
+        let tally = match kind {
+            State::Pending => &self.pending,
+            _ => &self.queued,
+        };
+        tally.all - tally.exempt
+    }
+
     const fn tally_mut(&mut self, state: State) -> Option<&mut Tally> {
         match state {
             State::Pending => Some(&mut self.pending),
             State::Queued => Some(&mut self.queued),
             State::Open | State::Bundled(_) => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::draft::tx;
+    use types::Time;
+
+    #[test]
+    fn what_came_back_from_a_block_is_there_but_not_counted() {
+        let mut counts = Counts::default();
+        let mut entry = Entry::new(tx(0, 0, 1), 1, Time::ZERO);
+        counts.enter(&entry);
+        assert_eq!((counts.queued(), counts.counted(State::Queued), counts.bytes()), (1, 1, entry.bytes()));
+        counts.leave(&entry);
+        (entry.state, entry.returned) = (State::Pending, true);
+        counts.enter(&entry);
+        assert_eq!((counts.pending(), counts.counted(State::Pending), counts.bytes()), (1, 0, 0));
+        counts.leave(&entry);
+        entry.state = State::Bundled(0);
+        counts.enter(&entry);
+        assert_eq!((counts.pending(), counts.queued(), counts.bundled()), (0, 0, 1));
+        counts.leave(&entry);
+        counts.replace_below(0, 3);
+        counts.replace_below(3, 0);
+        assert_eq!(counts, Counts::default());
     }
 }

@@ -4,46 +4,13 @@
 //! worth is what the least of them pays, and the one that leaves is the last: no gap is ever torn. The cheapest sender
 //! goes first; of equally cheap ones the one with the most transactions; then the one that came last. Only what pays more
 //! takes another one's place.
-//!
-//! Two indices, one for each kind, exist only while the pool is nearly full. They hold one candidate per sender; stale
-//! ones are recognised by their version when they come up.
 
 use crate::{
     Error, Pool,
     entry::{Entry, State},
-    sender::Sender,
+    eviction::Victim,
 };
-use core::cmp::Reverse;
-use std::collections::BinaryHeap;
 use types::Reason;
-
-/// A sender who could give up its last transaction; the greatest goes first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Victim {
-    worth: Reverse<u128>,
-    pooled: usize,
-    arrival: u64,
-    sender: u32,
-    version: u64,
-    /// How many of the same sender are planned to go before this one.
-    depth: usize,
-}
-
-/// Who goes first, for pending and for queued ones.
-#[derive(Default, Debug)]
-pub(crate) struct Worst {
-    pending: Option<BinaryHeap<Victim>>,
-    queued: Option<BinaryHeap<Victim>>,
-}
-
-impl Worst {
-    const fn index(&mut self, kind: State) -> &mut Option<BinaryHeap<Victim>> {
-        match kind {
-            State::Pending => &mut self.pending,
-            _ => &mut self.queued,
-        }
-    }
-}
 
 /// Who wants to come in.
 struct Newcomer {
@@ -56,7 +23,7 @@ impl Newcomer {
     /// Whether it may take the place of `victim`: only if it pays more. Whoever pays as much came first and was told that
     /// it is accepted; and a sender whose last transaction leaves has a gap where it sends on.
     const fn beats(&self, victim: &Victim) -> bool {
-        self.worth > victim.worth.0
+        self.worth > victim.worth()
     }
 }
 
@@ -79,7 +46,7 @@ impl Pool {
         old: Option<usize>,
     ) -> Result<(), Error> {
         let full = old.is_none() && self.is_full(entry.state);
-        let bytes = self.counts.bytes + entry.bytes() - old.unwrap_or_default();
+        let bytes = self.counts.bytes() + entry.bytes() - old.unwrap_or_default();
         let excess = bytes.saturating_sub(self.config.pool_bytes_max);
         if !full && excess == 0 {
             return Ok(());
@@ -90,7 +57,7 @@ impl Pool {
         match outcome {
             Ok(()) => {
                 for (kind, victim) in plan.victims {
-                    self.evict(victim.sender as usize, kind);
+                    self.evict(victim.sender(), kind);
                 }
             }
             Err(_) => self.forget(plan),
@@ -100,57 +67,45 @@ impl Pool {
 
     /// Evicts queued ones until they fit again, after some were demoted.
     pub(crate) fn trim(&mut self) {
-        while self.counts.queued.counted() > self.config.queued_max {
+        while self.counts.counted(State::Queued) > self.config.queued_max {
             let Some(victim) = self.pop_victim(State::Queued) else { break };
-            self.evict(victim.sender as usize, State::Queued);
+            self.evict(victim.sender(), State::Queued);
         }
     }
 
     /// Tells the indices that a sender changed.
     pub(crate) fn touch(&mut self, s: usize) {
         self.note_ready(s);
-        self.versions += 1;
-        self.senders[s].version = self.versions;
+        self.senders[s].version = self.eviction.next_version();
         for kind in [State::Pending, State::Queued] {
-            if self.worst.index(kind).is_some() {
-                self.touch_index(s, kind);
+            if !self.eviction.has(kind) {
+                continue;
+            }
+            if self.is_nearly_full(kind) {
+                self.eviction.note(s, kind, &self.senders, self.head.base_fee_wei);
+            } else {
+                self.eviction.forget(kind);
             }
         }
     }
 
-    fn touch_index(&mut self, s: usize, kind: State) {
-        if !self.is_nearly_full(kind) {
-            *self.worst.index(kind) = None;
-            return;
-        }
-        let victim = victim(s, &self.senders[s], kind, 0, self.head.base_fee_wei);
-        let index = self.worst.index(kind).as_mut().expect("the caller found one");
-        index.extend(victim);
-        if index.len() > 2 * self.senders.len() + 64 {
-            self.build_index(kind);
-        }
-    }
-
-    /// Forgets both indices: after a change of the base fee, which changes every worth.
-    pub(crate) fn reset_worst(&mut self) {
-        self.worst = Worst::default();
-    }
-
     fn is_full(&self, kind: State) -> bool {
+        self.counts.counted(kind) >= self.max(kind)
+    }
+
+    /// How many of a kind there may be.
+    const fn max(&self, kind: State) -> usize {
         match kind {
-            State::Pending => self.counts.pending.counted() >= self.config.pending_max,
-            _ => self.counts.queued.counted() >= self.config.queued_max,
+            State::Pending => self.config.pending_max,
+            _ => self.config.queued_max,
         }
     }
 
     /// Whether an index is likely to be needed again: building one costs as much as an eighth of the limit came in.
     const fn is_nearly_full(&self, kind: State) -> bool {
-        let (count, max) = match kind {
-            State::Pending => (self.counts.pending.counted(), self.config.pending_max),
-            _ => (self.counts.queued.counted(), self.config.queued_max),
-        };
-        count >= max - max / 8
-            || self.counts.bytes >= self.config.pool_bytes_max - self.config.pool_bytes_max / 8
+        let max = self.max(kind);
+        self.counts.counted(kind) >= max - max / 8
+            || self.counts.bytes() >= self.config.pool_bytes_max - self.config.pool_bytes_max / 8
     }
 
     fn newcomer(&self, s: Option<usize>, entry: &Entry) -> Newcomer {
@@ -182,12 +137,13 @@ impl Pool {
             let _ = self.choose(plan, State::Queued, &others, fits);
         }
         self.choose(plan, kind, newcomer, fits).map_err(|error| match (kind, error) {
-            (State::Queued, Error::Full) if self.counts.pending.counted() > 0 => match newcomer.pays_base_fee
-            {
-                true => Error::FutureReplacesPending,
-                // All that are pending pay more.
-                false => Error::Underpriced,
-            },
+            (State::Queued, Error::Full) if self.counts.counted(State::Pending) > 0 => {
+                match newcomer.pays_base_fee {
+                    true => Error::FutureReplacesPending,
+                    // All that are pending pay more.
+                    false => Error::Underpriced,
+                }
+            }
             (_, error) => error,
         })
     }
@@ -203,13 +159,13 @@ impl Pool {
         while !enough(plan) {
             self.offer_next_victim(plan);
             let victim = self.pop_victim(kind).ok_or(Error::Full)?;
-            let own = newcomer.sender == Some(victim.sender as usize);
+            let own = newcomer.sender == Some(victim.sender());
             if own || !newcomer.beats(&victim) {
-                self.push_victim(kind, victim);
+                self.eviction.push(kind, victim);
                 return Err(if own { Error::Full } else { Error::Underpriced });
             }
-            let sender = &self.senders[victim.sender as usize];
-            let last = sender.evictable(kind, victim.depth).expect("a fresh victim has one to give");
+            let sender = &self.senders[victim.sender()];
+            let last = sender.evictable(kind, victim.depth()).expect("a fresh victim has one to give");
             plan.bytes += sender.txs[last].bytes();
             plan.victims.push((kind, victim));
         }
@@ -222,46 +178,27 @@ impl Pool {
             return;
         }
         plan.offered = plan.victims.len();
-        if let Some((kind, Victim { sender, depth, .. })) = plan.victims.last() {
-            let s = *sender as usize;
-            let next = victim(s, &self.senders[s], *kind, depth + 1, self.head.base_fee_wei);
+        if let Some((kind, last)) = plan.victims.last() {
+            let s = last.sender();
+            let next = Victim::of(s, &self.senders[s], *kind, last.depth() + 1, self.head.base_fee_wei);
             if let Some(next) = next {
-                self.push_victim(*kind, next);
+                self.eviction.push(*kind, next);
             }
         }
     }
 
     /// The first fresh victim of a kind.
     fn pop_victim(&mut self, kind: State) -> Option<Victim> {
-        if self.worst.index(kind).is_none() {
-            self.build_index(kind);
-        }
-        loop {
-            let victim = self.worst.index(kind).as_mut()?.pop()?;
-            if self.senders.get(victim.sender as usize).is_some_and(|sender| sender.version == victim.version)
-            {
-                return Some(victim);
-            }
-        }
-    }
-
-    fn push_victim(&mut self, kind: State, victim: Victim) {
-        self.worst.index(kind).get_or_insert_default().push(victim);
+        self.eviction.pop(kind, &self.senders, self.head.base_fee_wei)
     }
 
     /// Undoes a plan that did not succeed.
     fn forget(&mut self, plan: Plan) {
         for (_, victim) in plan.victims {
-            if victim.depth == 0 {
-                self.touch(victim.sender as usize);
+            if victim.depth() == 0 {
+                self.touch(victim.sender());
             }
         }
-    }
-
-    fn build_index(&mut self, kind: State) {
-        let base_fee = self.head.base_fee_wei;
-        let victims = self.senders.iter().filter_map(|(s, sender)| victim(s, sender, kind, 0, base_fee));
-        *self.worst.index(kind) = Some(victims.collect());
     }
 
     /// Evicts the last one of a sender.
@@ -274,17 +211,4 @@ impl Pool {
             self.touch(s);
         }
     }
-}
-
-/// The candidate of a sender after `depth` others of it went.
-fn victim(s: usize, sender: &Sender, kind: State, depth: usize, base_fee: u64) -> Option<Victim> {
-    let entry = &sender.txs[sender.evictable(kind, depth)?];
-    Some(Victim {
-        worth: Reverse(sender.worth(kind, base_fee)),
-        pooled: sender.pooled - depth,
-        arrival: entry.arrival,
-        sender: s as u32,
-        version: sender.version,
-        depth,
-    })
 }

@@ -23,15 +23,14 @@ impl Pool {
     /// `account` is its sender's as of the newest block that [`update`](Self::update) told about.
     pub fn insert(&mut self, tx: Transaction, account: Account, now: Time) -> Result<Inserted, Error> {
         let outcome = self.admit(tx, account, now);
-        match &outcome {
-            Ok(_) => self.totals.added += 1,
-            Err(_) => self.totals.rejected += 1,
+        if outcome.is_err() {
+            self.log.count_rejected();
         }
         outcome
     }
 
     fn admit(&mut self, tx: Transaction, account: Account, now: Time) -> Result<Inserted, Error> {
-        if self.by_hash.contains_key(&tx.hash()) {
+        if self.senders.contains(&tx.hash()) {
             return Err(Error::AlreadyKnown);
         }
         check_alone(&tx, &self.config, &self.head)?;
@@ -50,14 +49,14 @@ impl Pool {
 
     /// The key of the sender, if it is known and still is once its account is the given one.
     fn sender_as_of(&mut self, tx: &Transaction, account: Account) -> Option<usize> {
-        let s = *self.by_sender.get(&tx.sender())? as usize;
+        let s = self.senders.key_of(&tx.sender())?;
         if self.senders[s].account == account {
             return Some(s);
         }
         self.senders[s].set_account(account);
         self.settle(s);
         self.after_change();
-        self.by_sender.get(&tx.sender()).map(|s| *s as usize)
+        self.senders.key_of(&tx.sender())
     }
 
     /// Takes a transaction with a nonce of its own.
@@ -79,10 +78,10 @@ impl Pool {
     /// Puts the transaction where it belongs.
     fn commit(&mut self, s: usize, entry: Entry) -> Status {
         let pending = entry.state == State::Pending;
-        let i = self.senders[s].position(entry.nonce).unwrap_or_else(|place| place);
+        let i = self.senders[s].position(entry.nonce).unwrap_or_else(|position| position);
         self.arrivals = entry.arrival;
         let (hash, sender) = (entry.tx.hash(), entry.tx.sender());
-        self.events.push(Event::Added { hash, sender, pending });
+        self.log.push(Event::Added { hash, sender, pending });
         self.put(s, i, entry);
         let sender = &mut self.senders[s];
         if pending {
@@ -114,9 +113,8 @@ impl Pool {
         let old = self.take(s, i);
         (self.senders[s].first, self.senders[s].run) = (first, run);
         let (hash, by, sender) = (old.tx.hash(), entry.tx.hash(), entry.tx.sender());
-        self.events.push(Event::Replaced { hash, sender, by });
-        self.events.push(Event::Added { hash: by, sender, pending: entry.state == State::Pending });
-        self.totals.replaced += 1;
+        self.log.push(Event::Replaced { hash, sender, by });
+        self.log.push(Event::Added { hash: by, sender, pending: entry.state == State::Pending });
         self.arrivals = entry.arrival;
         self.put(s, i, entry);
         self.settle(s);
@@ -128,8 +126,7 @@ impl Pool {
     /// Whether the sender may have one more. It may have it in the place of its own last one, if that cannot be
     /// executed and is further off; then the answer is that one's length.
     fn check_sender_limit(&self, s: Option<usize>, entry: &Entry) -> Result<Option<usize>, Error> {
-        let limit = if self.limits.is_empty() { None } else { self.limits.get(&entry.tx.sender()) };
-        let limit = limit.copied().unwrap_or(self.config.sender_txs_max);
+        let limit = self.limits.of(&entry.tx.sender());
         let pooled = s.map_or(0, |s| self.senders[s].pooled);
         if pooled < limit {
             return Ok(None);
@@ -152,8 +149,7 @@ impl Pool {
         let pooled = s.map_or(0, |s| self.senders[s].pooled);
         let about_to_be = || {
             let who = entry.tx.sender();
-            !self.authorities.is_empty() && self.authorities.contains_key(&who)
-                || !self.consumed.is_empty() && self.consumed.contains_key(&who)
+            self.authorities.contains(&who) || self.consumed.next(&who).is_some()
         };
         if !replaces && (account.code == Code::Delegated || about_to_be()) {
             if pooled >= self.config.delegated_txs_max {
@@ -164,8 +160,7 @@ impl Pool {
                 return Err(Error::DelegatedGap);
             }
         }
-        let crowded =
-            |authority| self.by_sender.get(authority).is_some_and(|s| self.senders[*s as usize].pooled > 1);
+        let crowded = |authority| self.senders.key_of(authority).is_some_and(|s| self.senders[s].pooled > 1);
         if entry.tx.authorities().iter().any(crowded) { Err(Error::AuthorityReserved) } else { Ok(()) }
     }
 

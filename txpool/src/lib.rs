@@ -77,7 +77,9 @@
 //! ```
 
 mod account;
+mod authorities;
 mod below;
+mod block_table;
 mod blocks;
 mod config;
 mod consumed;
@@ -85,7 +87,10 @@ mod content;
 mod counts;
 mod entry;
 mod error;
+mod events;
 mod evict;
+mod eviction;
+mod expiry;
 mod gas;
 mod insert;
 #[cfg(any(test, feature = "model"))]
@@ -95,8 +100,10 @@ mod pool;
 mod recover;
 mod refresh;
 mod sender;
+mod senders;
 mod update;
 mod validate;
+mod waiting;
 
 #[cfg(test)]
 mod tests;

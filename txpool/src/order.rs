@@ -11,6 +11,7 @@ use crate::{
     Pool,
     entry::Entry,
     sender::{Selection, Sender},
+    senders::SenderTable,
 };
 use alloy_primitives::B256;
 use core::cmp::Reverse;
@@ -45,11 +46,109 @@ pub(crate) struct Offer {
     sender: u32,
 }
 
-/// The order, and who must be offered again when the builder starts from the beginning.
+/// The order, and which senders must be offered again when the builder starts from the beginning.
 #[derive(Default, Debug)]
-pub(crate) struct Order {
+pub(crate) struct BuildOrder {
     offers: BinaryHeap<Offer>,
     seen: Vec<u32>,
+}
+
+impl BuildOrder {
+    /// Lets a sender's next transaction stand in the order, if it does not yet.
+    pub(crate) fn offer(&mut self, s: usize, senders: &mut SenderTable, base_fee: u64) {
+        let sender = &mut senders[s];
+        let Some(index) = sender.cursor() else { return };
+        let entry = &sender.txs[index];
+        if sender.selection.offered == entry.arrival {
+            return;
+        }
+        sender.selection.offered = entry.arrival;
+        self.offers.push(Offer::new(entry, s as u32, base_fee));
+        if self.offers.len() > 2 * senders.len() + 64 {
+            self.rebuild(senders, base_fee);
+        }
+    }
+
+    /// Makes the order anew: after a change of the base fee, or when too much of it is stale.
+    pub(crate) fn rebuild(&mut self, senders: &mut SenderTable, base_fee: u64) {
+        let mut offers = core::mem::take(&mut self.offers).into_vec();
+        offers.clear();
+        for (key, sender) in senders.iter_mut() {
+            let next = sender.cursor().map(|index| &sender.txs[index]);
+            sender.selection.offered = next.map_or(0, |entry| entry.arrival);
+            offers.extend(next.map(|entry| Offer::new(entry, key as u32, base_fee)));
+        }
+        self.offers = offers.into();
+    }
+
+    /// The next one, without handing it out.
+    fn peek(&mut self, senders: &mut SenderTable) -> Option<Candidate> {
+        self.clear_top(senders);
+        let offer = *self.offers.peek()?;
+        let sender = &senders[offer.sender as usize];
+        Some(candidate(&sender.txs[sender.cursor()?].tx, &offer))
+    }
+
+    /// Hands the next one out.
+    fn next(&mut self, senders: &mut SenderTable, base_fee: u64) -> Option<Candidate> {
+        loop {
+            let mut top = self.offers.peek_mut()?;
+            let offer = *top;
+            let key = offer.sender;
+            let Some(sender) = senders.get_mut(key as usize) else {
+                PeekMut::pop(top);
+                continue;
+            };
+            let Some(index) = offer.index(sender) else {
+                PeekMut::pop(top);
+                continue;
+            };
+            let found = candidate(&sender.txs[index].tx, &offer);
+            sender.selection.from = sender.txs[index].nonce + 1;
+            if !core::mem::replace(&mut sender.selection.seen, true) {
+                self.seen.push(key);
+            }
+            // The next of this sender takes the place: one way down the heap instead of two.
+            if index + 1 < sender.first + sender.run {
+                let next = &sender.txs[index + 1];
+                sender.selection.offered = next.arrival;
+                *top = Offer::new(next, key, base_fee);
+            } else {
+                sender.selection.offered = 0;
+                PeekMut::pop(top);
+            }
+            return Some(found);
+        }
+    }
+
+    /// Hands nothing more of a sender out until the order starts from the beginning.
+    fn skip(&mut self, s: usize, senders: &mut SenderTable) {
+        let selection = &mut senders[s].selection;
+        selection.skipped = true;
+        if !core::mem::replace(&mut selection.seen, true) {
+            self.seen.push(s as u32);
+        }
+    }
+
+    /// Starts from the beginning: all that is pending can be handed out again.
+    fn rewind(&mut self, senders: &mut SenderTable, base_fee: u64) {
+        for key in core::mem::take(&mut self.seen) {
+            let Some(sender) = senders.get_mut(key as usize) else { continue };
+            sender.selection = Selection { offered: sender.selection.offered, ..Selection::default() };
+            self.offer(key as usize, senders, base_fee);
+        }
+    }
+
+    /// Takes what is stale off the top of the order.
+    fn clear_top(&mut self, senders: &mut SenderTable) {
+        while let Some(top) = self.offers.peek_mut() {
+            let sender = senders.get_mut(top.sender as usize);
+            if sender.is_some_and(|sender| top.index(sender).is_some()) {
+                return;
+            }
+            PeekMut::pop(top);
+        }
+    }
 }
 
 /// The pending transactions in the order for building; see [`Pool::best`].
@@ -61,10 +160,7 @@ pub struct Best<'a> {
 impl Best<'_> {
     /// The next one, without handing it out.
     pub fn peek(&mut self) -> Option<Candidate> {
-        self.pool.clear_top();
-        let offer = *self.pool.order.offers.peek()?;
-        let sender = &self.pool.senders[offer.sender as usize];
-        Some(candidate(&sender.txs[sender.cursor()?].tx, &offer))
+        self.pool.order.peek(&mut self.pool.senders)
     }
 
     /// See [`Pool::mark_invalid`].
@@ -77,35 +173,7 @@ impl Iterator for Best<'_> {
     type Item = Candidate;
 
     fn next(&mut self) -> Option<Candidate> {
-        let pool = &mut *self.pool;
-        loop {
-            let mut top = pool.order.offers.peek_mut()?;
-            let offer = *top;
-            let key = offer.sender;
-            let Some(sender) = pool.senders.get_mut(key as usize) else {
-                PeekMut::pop(top);
-                continue;
-            };
-            let Some(index) = offer.index(sender) else {
-                PeekMut::pop(top);
-                continue;
-            };
-            let found = candidate(&sender.txs[index].tx, &offer);
-            sender.selection.from = sender.txs[index].nonce + 1;
-            if !core::mem::replace(&mut sender.selection.seen, true) {
-                pool.order.seen.push(key);
-            }
-            // The next of this sender takes the place: one way down the heap instead of two.
-            if index + 1 < sender.first + sender.run {
-                let next = &sender.txs[index + 1];
-                sender.selection.offered = next.arrival;
-                *top = Offer::new(next, key, pool.head.base_fee_wei);
-            } else {
-                sender.selection.offered = 0;
-                PeekMut::pop(top);
-            }
-            return Some(found);
-        }
+        self.pool.order.next(&mut self.pool.senders, self.pool.head.base_fee_wei)
     }
 }
 
@@ -156,58 +224,85 @@ impl Pool {
     /// the beginning nothing more of its sender is handed out, unless another one takes its nonce.
     pub fn mark_invalid(&mut self, hash: &B256) {
         let Some((s, _)) = self.find(hash) else { return };
-        let selection = &mut self.senders[s].selection;
-        selection.skipped = true;
-        if !core::mem::replace(&mut selection.seen, true) {
-            self.order.seen.push(s as u32);
-        }
+        self.order.skip(s, &mut self.senders);
     }
 
     /// Starts the order from the beginning: all that is pending can be handed out again.
     pub fn rewind(&mut self) {
-        for key in core::mem::take(&mut self.order.seen) {
-            let Some(sender) = self.senders.get_mut(key as usize) else { continue };
-            sender.selection = Selection { offered: sender.selection.offered, ..Selection::default() };
-            self.offer(key as usize);
-        }
+        self.order.rewind(&mut self.senders, self.head.base_fee_wei);
     }
 
     /// Lets a sender's next transaction stand in the order, if it does not yet.
     pub(crate) fn offer(&mut self, s: usize) {
-        let sender = &mut self.senders[s];
-        let Some(index) = sender.cursor() else { return };
-        let entry = &sender.txs[index];
-        if sender.selection.offered == entry.arrival {
-            return;
-        }
-        sender.selection.offered = entry.arrival;
-        self.order.offers.push(Offer::new(entry, s as u32, self.head.base_fee_wei));
-        if self.order.offers.len() > 2 * self.senders.len() + 64 {
-            self.rebuild_order();
-        }
+        self.order.offer(s, &mut self.senders, self.head.base_fee_wei);
     }
+}
 
-    /// Makes the order anew: after a change of the base fee, or when too much of it is stale.
-    pub(crate) fn rebuild_order(&mut self) {
-        let base_fee = self.head.base_fee_wei;
-        let mut offers = core::mem::take(&mut self.order.offers).into_vec();
-        offers.clear();
-        for (key, sender) in &mut self.senders {
-            let next = sender.cursor().map(|index| &sender.txs[index]);
-            sender.selection.offered = next.map_or(0, |entry| entry.arrival);
-            offers.extend(next.map(|entry| Offer::new(entry, key as u32, base_fee)));
-        }
-        self.order.offers = offers.into();
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Account,
+        model::draft::{GWEI, sender, tx},
+    };
+    use alloy_consensus::Transaction as _;
+    use alloy_primitives::Address;
+    use types::Time;
 
-    /// Takes what is stale off the top of the order.
-    fn clear_top(&mut self) {
-        while let Some(top) = self.order.offers.peek_mut() {
-            let sender = self.senders.get_mut(top.sender as usize);
-            if sender.is_some_and(|sender| top.index(sender).is_some()) {
-                return;
+    const BASE_FEE: u64 = GWEI as u64;
+
+    /// Senders with pending transactions of these tips.
+    fn senders(tips: &[&[u128]]) -> SenderTable {
+        let (mut table, mut arrival) = (SenderTable::default(), 0);
+        for (who, tips) in tips.iter().enumerate() {
+            let s = table.key_or_insert(sender(who as u8), Account::default(), || 0);
+            for (i, tip) in tips.iter().enumerate() {
+                arrival += 1;
+                table.put(s, i, Entry::new(tx(who as u8, i as u64, *tip), arrival, Time::ZERO));
             }
-            PeekMut::pop(top);
+            table[s].run = tips.len();
         }
+        table
+    }
+
+    fn rest(order: &mut BuildOrder, senders: &mut SenderTable) -> Vec<(Address, u64)> {
+        let next = core::iter::from_fn(|| order.next(senders, BASE_FEE));
+        next.map(|candidate| (candidate.tx.sender(), candidate.tx.nonce())).collect()
+    }
+
+    #[test]
+    fn the_best_tip_first_and_each_senders_nonces_in_order() {
+        let mut senders = senders(&[&[1, 9], &[5, 2], &[5]]);
+        let mut order = BuildOrder::default();
+        (0..3).for_each(|s| order.offer(s, &mut senders, BASE_FEE));
+        let expected = [(1, 0), (2, 0), (1, 1), (0, 0), (0, 1)].map(|(who, nonce)| (sender(who), nonce));
+        assert_eq!(order.peek(&mut senders).map(|first| first.tx.sender()), Some(sender(1)));
+        assert_eq!(rest(&mut order, &mut senders), expected);
+        assert_eq!(rest(&mut order, &mut senders), []);
+        order.rewind(&mut senders, BASE_FEE);
+        assert_eq!(rest(&mut order, &mut senders), expected);
+    }
+
+    #[test]
+    fn a_sender_that_is_skipped_comes_again_from_the_beginning() {
+        let mut senders = senders(&[&[3, 3], &[1]]);
+        let mut order = BuildOrder::default();
+        order.rebuild(&mut senders, BASE_FEE);
+        order.next(&mut senders, BASE_FEE);
+        order.skip(0, &mut senders);
+        assert_eq!(rest(&mut order, &mut senders), [(sender(1), 0)]);
+        order.rewind(&mut senders, BASE_FEE);
+        assert_eq!(rest(&mut order, &mut senders).len(), 3);
+    }
+
+    #[test]
+    fn an_offer_of_what_has_left_is_stale() {
+        let mut senders = senders(&[&[3, 2], &[1]]);
+        let mut order = BuildOrder::default();
+        order.rebuild(&mut senders, BASE_FEE);
+        senders.take(0, 0);
+        assert_eq!(order.peek(&mut senders).map(|first| first.tx.sender()), Some(sender(1)));
+        order.offer(0, &mut senders, BASE_FEE);
+        assert_eq!(rest(&mut order, &mut senders), [(sender(0), 1), (sender(1), 0)]);
     }
 }

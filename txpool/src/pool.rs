@@ -1,21 +1,38 @@
-//! The pool: what it holds, and the few moves from which every operation is made.
+//! The pool: a coordinator of parts, and the few moves from which every operation is made.
+//!
+//! | part | what it owns |
+//! |---|---|
+//! | [`SenderTable`] | senders with their transactions, found by key, by address and by hash |
+//! | [`BlockTable`] | sealed blocks that are not final, with their transactions |
+//! | [`Authorities`], [`ConsumedNonces`] | accounts that others act for |
+//! | [`SenderLimits`] | how many each sender may have |
+//! | [`BuildOrder`] | what the builder gets next |
+//! | [`EvictionOrder`] | which sender gives way when the pool is full |
+//! | [`ParkedSenders`], [`BaseFeeWaiters`] | senders that wait for room, or for the base fee to fall |
+//! | [`Expiry`] | when the time of what waits runs out |
+//! | [`Counts`] | how many there are of each kind, and their bytes |
+//! | [`EventLog`] | what happened, and how often |
+//!
+//! Invariants across parts: each entry is counted once, as its state says ([`Pool::shift`] is the only way to change one);
+//! each that waits has a deadline and its authorities reserved; after [`Pool::settle`] a sender's run is what can be
+//! executed, and its next one stands in the order. Orders may hold what is stale: it is recognised when it comes up.
 
 use crate::{
-    Account, Config, Head, Lookup, Rules, Stats, Status, Totals,
+    Account, Config, Head, Lookup, Rules, Stats, Status,
+    authorities::{Authorities, ConsumedNonces},
+    block_table::BlockTable,
     counts::Counts,
     entry::{Entry, State},
-    evict::Worst,
-    order::Order,
-    sender::Sender,
+    events::EventLog,
+    eviction::EvictionOrder,
+    expiry::{Deadline, Expiry},
+    order::BuildOrder,
+    sender::SenderLimits,
+    senders::SenderTable,
+    waiting::{BaseFeeWaiters, ParkedSenders},
 };
-use alloy_primitives::{
-    Address, B256,
-    map::{AddressMap, B256Map},
-};
-use core::cmp::Reverse;
-use slab::Slab;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
-use types::{BlockId, Event, Reason, Time, Transaction};
+use alloy_primitives::{Address, B256};
+use types::{Event, Reason, Transaction};
 
 /// Every transaction from its acceptance until it is final or has ended with a reason.
 ///
@@ -24,76 +41,41 @@ use types::{BlockId, Event, Reason, Time, Transaction};
 pub struct Pool {
     pub(crate) config: Config,
     pub(crate) head: Head,
-    pub(crate) senders: Slab<Sender>,
-    pub(crate) by_sender: AddressMap<u32>,
-    pub(crate) by_hash: B256Map<Place>,
-    pub(crate) blocks: Slab<Block>,
-    pub(crate) by_block: BTreeMap<BlockId, u32>,
-    /// How many pooled transactions carry an authorization of this account.
-    pub(crate) authorities: AddressMap<u32>,
-    /// Accounts whose nonces the open block took without a transaction of theirs, with their next nonces.
-    pub(crate) consumed: AddressMap<u64>,
-    pub(crate) limits: AddressMap<usize>,
-    pub(crate) order: Order,
-    pub(crate) worst: Worst,
-    /// Senders with executable ones that found pending full: the best tip first, then the first come.
-    pub(crate) waiting: BinaryHeap<(u128, Reverse<u64>, u32)>,
-    /// Senders whose next transaction waits for the base fee to fall, by the fee cap of that one.
-    pub(crate) below: BTreeSet<(u128, u32)>,
-    pub(crate) deadlines: VecDeque<Deadline>,
+    pub(crate) senders: SenderTable,
+    pub(crate) blocks: BlockTable,
+    pub(crate) authorities: Authorities,
+    pub(crate) consumed: ConsumedNonces,
+    pub(crate) limits: SenderLimits,
+    pub(crate) order: BuildOrder,
+    pub(crate) eviction: EvictionOrder,
+    pub(crate) parked: ParkedSenders,
+    pub(crate) below: BaseFeeWaiters,
+    pub(crate) expiry: Expiry,
     pub(crate) counts: Counts,
-    pub(crate) totals: Totals,
+    pub(crate) log: EventLog,
+    /// How many came in so far; each entry has its own.
     pub(crate) arrivals: u64,
-    pub(crate) versions: u64,
-    pub(crate) events: Vec<Event>,
-}
-
-/// Where a transaction stands: its sender's key, and its nonce.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
-    pub(crate) sender: u32,
-    pub(crate) nonce: u64,
-}
-
-/// A sealed block that is not final yet.
-#[derive(Debug)]
-pub(crate) struct Block {
-    pub(crate) id: BlockId,
-    pub(crate) txs: Vec<B256>,
-}
-
-/// When the time of an entry runs out; stale if its arrival or its time has changed since.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline {
-    pub(crate) added_at: Time,
-    pub(crate) arrival: u64,
-    pub(crate) place: Place,
 }
 
 impl Pool {
     /// An empty pool for a chain whose next block is `head`.
     pub fn new(config: Config, head: Head) -> Self {
         Self {
-            config,
             head,
-            senders: Slab::new(),
-            by_sender: AddressMap::default(),
-            by_hash: B256Map::default(),
-            blocks: Slab::new(),
-            by_block: BTreeMap::new(),
-            authorities: AddressMap::default(),
-            consumed: AddressMap::default(),
-            limits: AddressMap::default(),
-            order: Order::default(),
-            worst: Worst::default(),
-            waiting: BinaryHeap::new(),
-            below: BTreeSet::new(),
-            deadlines: VecDeque::new(),
+            senders: SenderTable::default(),
+            blocks: BlockTable::default(),
+            authorities: Authorities::default(),
+            consumed: ConsumedNonces::default(),
+            limits: SenderLimits::new(config.sender_txs_max),
+            order: BuildOrder::default(),
+            eviction: EvictionOrder::default(),
+            parked: ParkedSenders::default(),
+            below: BaseFeeWaiters::default(),
+            expiry: Expiry::default(),
             counts: Counts::default(),
-            totals: Totals::default(),
+            log: EventLog::default(),
             arrivals: 0,
-            versions: 0,
-            events: Vec::new(),
+            config,
         }
     }
 
@@ -109,7 +91,7 @@ impl Pool {
 
     /// Lets `sender` have up to `txs_max` transactions pending or queued, instead of what the configuration says.
     pub fn set_limit(&mut self, sender: Address, txs_max: usize) {
-        self.limits.insert(sender, txs_max);
+        self.limits.set(sender, txs_max);
     }
 
     /// The transaction with this hash, pending, queued or in an unfinished block.
@@ -130,33 +112,33 @@ impl Pool {
     /// pooled transactions that follow each other and can be paid for. `None` if none of its transactions is here, and the
     /// open block took none of its nonces: then the account knows it.
     pub fn next_nonce(&self, sender: &Address) -> Option<u64> {
-        match self.by_sender.get(sender) {
-            Some(s) => Some(self.senders[*s as usize].next_nonce()),
-            None => self.consumed.get(sender).copied(),
+        match self.senders.key_of(sender) {
+            Some(s) => Some(self.senders[s].next_nonce()),
+            None => self.consumed.next(sender),
         }
     }
 
     /// How many are pending or queued.
     pub const fn size(&self) -> usize {
-        self.counts.pending.all + self.counts.queued.all
+        self.counts.pending() + self.counts.queued()
     }
 
     /// The pool in numbers.
     pub fn stats(&self) -> Stats {
         Stats {
-            pending: self.counts.pending.all,
-            queued: self.counts.queued.all,
-            below_base_fee: self.counts.below,
-            bundled: self.counts.bundled,
+            pending: self.counts.pending(),
+            queued: self.counts.queued(),
+            below_base_fee: self.counts.below(),
+            bundled: self.counts.bundled(),
             senders: self.senders.len(),
-            bytes: self.counts.bytes,
-            totals: self.totals,
+            bytes: self.counts.bytes(),
+            totals: self.log.totals(),
         }
     }
 
     /// What happened since this was last called. Call it after every operation: the list is not bounded otherwise.
     pub fn drain_events(&mut self) -> std::vec::Drain<'_, Event> {
-        self.events.drain(..)
+        self.log.drain()
     }
 
     /// Takes a pending or queued transaction out, for a reason that its sender will see. Those of its sender that
@@ -174,7 +156,7 @@ impl Pool {
 
     /// Takes all pending and queued transactions of a sender out, and says how many.
     pub fn remove_sender(&mut self, sender: &Address, reason: &Reason) -> usize {
-        let Some(s) = self.by_sender.get(sender).map(|s| *s as usize) else { return 0 };
+        let Some(s) = self.senders.key_of(sender) else { return 0 };
         let before = self.senders[s].pooled;
         for i in (0..self.senders[s].txs.len()).rev() {
             if self.senders[s].txs[i].state.is_pooled() {
@@ -194,26 +176,19 @@ impl Pool {
             State::Queued if sender.is_below(i) => Status::BelowBaseFee,
             State::Queued => Status::Queued,
             State::Open => Status::Open,
-            State::Bundled(block) => Status::Bundled(self.blocks[block as usize].id),
+            State::Bundled(block) => Status::Bundled(self.blocks.id(block)),
         }
     }
 
     /// Sender and index of a transaction.
     pub(crate) fn find(&self, hash: &B256) -> Option<(usize, usize)> {
-        let place = self.by_hash.get(hash)?;
-        let s = place.sender as usize;
-        let i = self.senders[s].position(place.nonce).expect("a known hash stands in its sender's list");
-        Some((s, i))
+        self.senders.find(hash)
     }
 
     /// The key of a sender, who is made if unknown.
     pub(crate) fn sender_key(&mut self, address: Address, account: Account) -> usize {
-        let (senders, consumed) = (&mut self.senders, &self.consumed);
-        *self.by_sender.entry(address).or_insert_with(|| {
-            let consumed = consumed.get(&address).copied().unwrap_or_default();
-            u32::try_from(senders.insert(Sender { consumed, ..Sender::new(address, account) }))
-                .expect("fewer than 2^32 senders fit in memory")
-        }) as usize
+        let consumed = || self.consumed.next(&address).unwrap_or_default();
+        self.senders.key_or_insert(address, account, consumed)
     }
 
     /// Moves an entry to another state: the only place where states change.
@@ -230,74 +205,36 @@ impl Pool {
         let tx = entry.tx.clone();
         if was_pooled {
             sender.pooled -= 1;
-            self.release_authorities(&tx);
+            self.authorities.release(&tx);
         } else {
             sender.pooled += 1;
-            self.reserve_authorities(&tx);
+            self.authorities.reserve(&tx);
         }
     }
 
     /// Puts an entry into its sender's list at index `i`: the only place where entries come in.
     pub(crate) fn put(&mut self, s: usize, i: usize, entry: Entry) {
-        let place = Place { sender: s as u32, nonce: entry.nonce };
-        self.by_hash.insert(entry.tx.hash(), place);
         self.counts.enter(&entry);
-        let sender = &mut self.senders[s];
-        sender.pooled += usize::from(entry.state.is_pooled());
-        if entry.nonce >= sender.account.nonce {
-            sender.spent = sender.spent.saturating_add(entry.cost);
+        let waits = entry.state.is_pooled();
+        if waits && !entry.tx.authorities().is_empty() {
+            self.authorities.reserve(&entry.tx);
         }
-        if entry.state.is_pooled() {
-            self.expect_end(Deadline { added_at: entry.added_at, arrival: entry.arrival, place });
-            if !entry.tx.authorities().is_empty() {
-                self.reserve_authorities(&entry.tx);
-            }
-        }
-        let sender = &mut self.senders[s];
-        sender.selection.start_over_at(entry.nonce);
-        if i == sender.txs.len() {
-            sender.txs.push_back(entry);
-        } else {
-            sender.txs.insert(i, entry);
+        let (added_at, arrival) = (entry.added_at, entry.arrival);
+        let key = self.senders.put(s, i, entry);
+        // Only now: deadlines of what is not in a list are thrown away when there are too many.
+        if waits {
+            self.expect_end(Deadline { added_at, arrival, key });
         }
     }
 
     /// Takes an entry out: the only place where entries go. The sender must be settled afterwards.
     pub(crate) fn take(&mut self, s: usize, i: usize) -> Entry {
-        let sender = &mut self.senders[s];
-        let entry = sender.txs.remove(i).expect("the index is inside the list");
-        sender.unspend(entry.nonce, entry.cost);
-        sender.pooled -= usize::from(entry.state.is_pooled());
-        if i < sender.first {
-            sender.first -= 1;
-        } else if i < sender.first + sender.run {
-            sender.run -= 1;
-        }
-        self.by_hash.remove(&entry.tx.hash());
+        let entry = self.senders.take(s, i);
         self.counts.leave(&entry);
         if entry.state.is_pooled() {
-            self.release_authorities(&entry.tx);
+            self.authorities.release(&entry.tx);
         }
         entry
-    }
-
-    /// Counts the authorities of a transaction that waits.
-    fn reserve_authorities(&mut self, tx: &Transaction) {
-        for authority in tx.authorities() {
-            *self.authorities.entry(*authority).or_default() += 1;
-        }
-    }
-
-    /// Forgets the authorities of a transaction that does not wait any more.
-    fn release_authorities(&mut self, tx: &Transaction) {
-        for authority in tx.authorities() {
-            if let Some(count) = self.authorities.get_mut(authority) {
-                *count -= 1;
-                if *count == 0 {
-                    self.authorities.remove(authority);
-                }
-            }
-        }
     }
 
     /// Takes an entry out for a reason. The sender must be settled afterwards.
@@ -305,19 +242,10 @@ impl Pool {
         let sender = self.senders[s].address;
         let entry = self.take(s, i);
         let hash = entry.tx.hash();
-        self.events.push(match reason {
-            Reason::Evicted => {
-                self.totals.evicted += 1;
-                Event::Evicted { hash, sender }
-            }
-            Reason::Expired => {
-                self.totals.expired += 1;
-                Event::Expired { hash, sender }
-            }
-            reason => {
-                self.totals.dropped += 1;
-                Event::Dropped { hash, sender, reason }
-            }
+        self.log.push(match reason {
+            Reason::Evicted => Event::Evicted { hash, sender },
+            Reason::Expired => Event::Expired { hash, sender },
+            reason => Event::Dropped { hash, sender, reason },
         });
         entry.tx
     }

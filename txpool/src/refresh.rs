@@ -1,7 +1,6 @@
 //! Keeping one sender right after something changed: who is pending, who is queued, who is stale.
 
 use crate::{Pool, entry::State};
-use core::cmp::Reverse;
 use types::{Event, Reason};
 
 impl Pool {
@@ -80,7 +79,7 @@ impl Pool {
     fn demote(&mut self, s: usize, i: usize) {
         let sender = &self.senders[s];
         if sender.txs[i].state == State::Pending {
-            self.events.push(Event::Demoted { hash: sender.txs[i].tx.hash(), sender: sender.address });
+            self.log.push(Event::Demoted { hash: sender.txs[i].tx.hash(), sender: sender.address });
             self.shift(s, i, State::Queued);
         }
     }
@@ -92,10 +91,10 @@ impl Pool {
         if entry.state == State::Pending {
             return true;
         }
-        if !entry.returned && self.counts.pending.counted() >= self.config.pending_max {
+        if !entry.returned && self.counts.counted(State::Pending) >= self.config.pending_max {
             return false;
         }
-        self.events.push(Event::Promoted { hash: entry.tx.hash(), sender: sender.address });
+        self.log.push(Event::Promoted { hash: entry.tx.hash(), sender: sender.address });
         self.shift(s, i, State::Pending);
         true
     }
@@ -108,20 +107,15 @@ impl Pool {
         }
         let entry = &sender.txs[sender.first + sender.run];
         let tip = entry.tip(self.head.base_fee_wei);
-        self.waiting.push((tip, Reverse(entry.arrival), s as u32));
-        if self.waiting.len() > 2 * self.senders.len() + 64 {
-            let mut waiting = core::mem::take(&mut self.waiting).into_vec();
-            waiting.sort_unstable_by_key(|(.., key)| *key);
-            waiting.dedup_by_key(|(.., key)| *key);
-            waiting.retain(|(.., key)| self.senders.get(*key as usize).is_some_and(|sender| sender.parked));
-            self.waiting = waiting.into();
-        }
+        self.parked.push(tip, entry.arrival, s as u32);
+        let is_parked = |s: u32| self.senders.get(s as usize).is_some_and(|sender| sender.parked);
+        self.parked.compact(self.senders.len(), is_parked);
     }
 
     /// Gives free room in pending to those who wait for it.
     pub(crate) fn fill(&mut self) {
-        while self.counts.pending.counted() < self.config.pending_max
-            && let Some((.., key)) = self.waiting.pop()
+        while self.counts.counted(State::Pending) < self.config.pending_max
+            && let Some(key) = self.parked.pop()
         {
             if let Some(sender) = self.senders.get_mut(key as usize)
                 && core::mem::take(&mut sender.parked)

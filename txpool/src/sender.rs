@@ -10,7 +10,7 @@ use crate::{
     Account, Code, Head,
     entry::{Entry, State},
 };
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, map::AddressMap};
 use std::collections::VecDeque;
 
 /// A sender that has at least one transaction here.
@@ -277,5 +277,96 @@ impl Sender {
         } else {
             self.spent -= cost;
         }
+    }
+}
+
+/// How many pending and queued transactions each sender may have.
+#[derive(Debug)]
+pub(crate) struct SenderLimits {
+    default: usize,
+    exceptions: AddressMap<usize>,
+}
+
+impl SenderLimits {
+    pub(crate) fn new(default: usize) -> Self {
+        Self { default, exceptions: AddressMap::default() }
+    }
+
+    pub(crate) fn set(&mut self, sender: Address, limit: usize) {
+        self.exceptions.insert(sender, limit);
+    }
+
+    pub(crate) fn of(&self, sender: &Address) -> usize {
+        // Nearly always there are none, and nothing is hashed then.
+        let exception = if self.exceptions.is_empty() { None } else { self.exceptions.get(sender) };
+        exception.copied().unwrap_or(self.default)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::draft::{GWEI, sender, tx};
+    use types::Time;
+
+    const HEAD: Head = Head { base_fee_wei: GWEI as u64, gas_limit: 120_000_000 };
+
+    /// A rich sender with these nonces, all queued.
+    fn with(nonces: &[u64]) -> Sender {
+        let account = Account { balance: U256::from(GWEI * GWEI * 1_000), ..Account::default() };
+        let mut who = Sender::new(sender(0), account);
+        for nonce in nonces {
+            who.txs.push_back(Entry::new(tx(0, *nonce, 1), nonce + 1, Time::ZERO));
+        }
+        who.pooled = nonces.len();
+        who.count_spent();
+        who
+    }
+
+    #[test]
+    fn a_nonce_stands_where_it_would_be_searched() {
+        let who = with(&[3, 4, 7]);
+        let found = [2, 3, 4, 5, 7, 8, u64::MAX].map(|nonce| who.position(nonce));
+        assert_eq!(found, [Err(0), Ok(0), Ok(1), Err(2), Ok(2), Err(3), Err(3)]);
+        assert_eq!((who.first_from(5), with(&[]).position(0)), (2, Err(0)));
+    }
+
+    #[test]
+    fn only_what_follows_and_can_be_paid_for_is_executable() {
+        let mut who = with(&[0, 1, 3]);
+        assert_eq!((who.executable(&HEAD), who.gap()), ((0, 2), 2));
+        who.set_account(Account { balance: who.txs[0].cost, ..who.account });
+        assert_eq!((who.executable(&HEAD), who.can_pay_all()), ((0, 1), false));
+        who.set_account(Account { code: Code::Contract, ..with(&[]).account });
+        assert_eq!(who.executable(&HEAD), (0, 0), "a contract cannot send");
+        let mut later = with(&[0, 1, 3]);
+        later.txs[0].state = State::Open;
+        (later.pooled, later.consumed) = (2, 0);
+        later.count_spent();
+        assert_eq!((later.base(), later.executable(&HEAD)), (1, (1, 1)));
+        later.consumed = 3;
+        assert_eq!((later.base(), later.executable(&HEAD), later.has_late(2)), (3, (2, 1), true));
+    }
+
+    #[test]
+    fn the_last_one_is_evicted_and_never_one_that_came_back() {
+        let mut who = with(&[0, 1, 2]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|depth| who.evictable(State::Queued, depth)),
+            [Some(2), Some(1), Some(0), None]
+        );
+        who.txs[2].returned = true;
+        assert_eq!(who.evictable(State::Queued, 0), Some(1));
+        who.txs.iter_mut().for_each(|entry| entry.state = State::Pending);
+        (who.first, who.run) = (0, 3);
+        assert_eq!(who.evictable(State::Pending, 0), None, "no gap is torn before it");
+    }
+
+    #[test]
+    fn a_limit_is_the_default_or_an_exception() {
+        let mut limits = SenderLimits::new(16);
+        assert_eq!(limits.of(&sender(0)), 16);
+        limits.set(sender(0), 2);
+        assert_eq!([0, 1].map(|who| limits.of(&sender(who))), [2, 16]);
     }
 }

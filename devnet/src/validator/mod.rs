@@ -25,7 +25,7 @@ use crate::{
 };
 use ::clock::SystemClock;
 use jam::{
-    ChainSpec, Ed25519Key, HeaderHash, SlotClock, slot::COMMON_ERA, spec::Bootnode, state::StateError,
+    ChainSpec, Ed25519Key, SlotClock, follow::BlockRef, slot::COMMON_ERA, spec::Bootnode, state::StateError,
 };
 use network::{BindError, Config as NetworkConfig, Endpoint, Limits, Peers, Role};
 use parking_lot::Mutex;
@@ -239,10 +239,10 @@ impl Validator {
     /// How it stands.
     pub fn status(&self) -> Status {
         let core = self.inner.core.lock();
-        let place = |node: &Node| Place { block: node.hash, slot: node.slot(), height: node.height };
+        let block = |node: &Node| BlockRef { hash: node.hash, slot: node.slot(), height: node.height };
         Status {
-            best: place(core.tree.best()),
-            finalized: place(core.tree.finalized()),
+            best: block(core.tree.best()),
+            finalized: block(core.tree.finalized()),
             connections: self.endpoint.connections().len(),
         }
     }
@@ -276,24 +276,13 @@ impl Validator {
     }
 }
 
-/// A block's name and place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// The block.
-    pub block: HeaderHash,
-    /// Its slot.
-    pub slot: u32,
-    /// How many blocks are below it.
-    pub height: u64,
-}
-
 /// How a validator stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status {
     /// Its best block.
-    pub best: Place,
+    pub best: BlockRef,
     /// The finalized block.
-    pub finalized: Place,
+    pub finalized: BlockRef,
     /// Peers that are connected.
     pub connections: usize,
 }
@@ -347,10 +336,10 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     tracing::info!(
         best = best.height,
         best_slot = best.slot,
-        best_block = %best.block,
+        best_block = %best.hash,
         finalized = finalized.height,
         finalized_slot = finalized.slot,
-        finalized_block = %finalized.block,
+        finalized_block = %finalized.hash,
         "recovered"
     );
     validator.begin(&validators);

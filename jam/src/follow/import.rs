@@ -3,7 +3,7 @@
 use super::{
     Follower, Refused, Update,
     claims::credible,
-    node::{Node, Seen, Step},
+    node::{BlockOutcome, Node, Seen},
 };
 use crate::{Block, HeaderHash, PackageHash};
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -71,7 +71,8 @@ impl Follower {
         };
         let height = node.height + 1;
         let seen = Seen { book: &self.book, branch: self.branch(parent), height };
-        let Step { state, fates, accumulated } = node.state.after(&self.params, hash, &block, &seen)?;
+        let BlockOutcome { state, fates, accumulated } =
+            node.state.after(&self.params, hash, &block, &seen)?;
         self.make_room(parent, update)?;
         self.book.note(hash, height, &fates);
         update.changed.extend(fates.iter().map(|(package, _)| *package));

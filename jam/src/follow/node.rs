@@ -57,7 +57,7 @@ impl Rolling {
         hash: HeaderHash,
         block: &Block,
         seen: &Seen<'_>,
-    ) -> Result<Step, Refused> {
+    ) -> Result<BlockOutcome, Refused> {
         let (header, extrinsic) = (&block.header, &block.extrinsic);
         if header.slot <= self.slot {
             return Err(Refused::Slot);
@@ -88,7 +88,7 @@ impl Rolling {
         );
         let fates = fates(hash, &self.ready, &next.ready, &condemned, &availability, &reported, &accumulated);
         let accumulated = self.reports_of(&accumulated, &availability);
-        Ok(Step { state: next, fates, accumulated })
+        Ok(BlockOutcome { state: next, fates, accumulated })
     }
 
     /// The reports of packages that were just accumulated: they became available now, or waited for others.
@@ -175,7 +175,7 @@ impl Rolling {
 }
 
 /// What a block came to.
-pub(super) struct Step {
+pub(super) struct BlockOutcome {
     pub(super) state: Rolling,
     pub(super) fates: Vec<(PackageHash, Fate)>,
     pub(super) accumulated: Vec<Arc<PendingReport>>,

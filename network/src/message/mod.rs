@@ -2,13 +2,11 @@
 //!
 //! Large parts are slices of what arrived, and are sent as they are.
 
-mod chain;
+mod blocks;
 mod data;
 mod work;
 
-pub use chain::{
-    Announcement, BlockId, BlockRequest, Direction, Handshake, StateRange, StateRequest, TrieNode,
-};
+pub use blocks::{Announcement, BlockId, BlockRequest, Direction, Handshake, StateRange, StateRequest};
 pub use data::{AssuranceMessage, SegmentRequest, ShardAnswer, ShardRequest};
 pub use work::{BundleSubmission, PackageSubmission, SegmentRoots, SharedBundle, SharedReport};
 pub(crate) use work::{cut_extrinsics, read_imports};

@@ -120,7 +120,7 @@ impl Setup {
     }
 
     fn open_store(&self, service: u32) -> Result<Store, Failure> {
-        let chain = store::Chain {
+        let chain = store::ChainIdentity {
             genesis: self.genesis.id().hash,
             service,
             builder: self.secret.public(),

@@ -2,8 +2,8 @@
 
 use super::check;
 use crate::{
-    Action, ChainInput, Config, EnqueueError, Queue, Record, Sent, ServiceTracker, ServiceView, Submission,
-    Version,
+    Action, ChainInput, Config, EnqueueError, Queue, Record, Sent, ServiceTracker, ServiceView,
+    SubmissionPlan, Version,
 };
 use jam::{
     Block, Hash, HeaderHash, PackageHash, Params, SlotClock, WorkReport, WorkResult,
@@ -40,7 +40,7 @@ pub fn genesis() -> BlockId {
 }
 
 /// The bytes of a version, as far as the chain cares: the block and its refine context.
-pub(crate) fn package_of(submission: &Submission) -> PackageHash {
+pub(crate) fn package_of(submission: &SubmissionPlan) -> PackageHash {
     PackageHash(blake2b(&[submission.block.hash.as_slice(), &submission.context.encode()]))
 }
 
@@ -199,7 +199,7 @@ impl World {
         sent
     }
 
-    fn note_out(&mut self, submission: &Submission) {
+    fn note_out(&mut self, submission: &SubmissionPlan) {
         let bundle = self.queue.get(submission.block.number).unwrap();
         let version = bundle.versions.last().unwrap().clone();
         self.out.push(Out { block: bundle.block, parent: bundle.parent, version });

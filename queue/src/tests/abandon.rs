@@ -231,7 +231,7 @@ fn only_younger_blocks_put_the_blame_on_a_lone_transaction() {
         let busy = (0..2).filter(|core| world.follower.view().core(*core).is_some()).collect::<Vec<_>>();
         world.block(&reports, &busy);
     }
-    assert!(!world.queue.passed_since_release, "B-1 is older than the release");
+    assert!(!world.queue.abandonment.has_passed_since_release(), "B-1 is older than the release");
     if world.state(2) == "Submitted" {
         world.answer_to(2, Sent::Refused);
     }

@@ -73,7 +73,7 @@ impl World {
 
     /// The name of a bundle's state.
     pub(crate) fn state(&self, block: u64) -> &'static str {
-        let finished = || self.queue.finished.iter().rfind(|bundle| bundle.block.number == block);
+        let finished = || self.queue.bundles.finished().rfind(|bundle| bundle.block.number == block);
         self.queue.get(block).or_else(finished).map_or("unknown", |bundle| bundle.state.name())
     }
 

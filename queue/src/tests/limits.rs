@@ -1,7 +1,7 @@
 //! Windows, cores, depths: when something may be sent or enter.
 
 use super::harness::*;
-use crate::{Action, Config, EnqueueError, Sent, SubmitError};
+use crate::{Action, CommitSubmissionError, Config, EnqueueError, Sent};
 use jam::{Params, SlotClock};
 use types::{BlockId, Time};
 
@@ -36,10 +36,13 @@ fn a_submission_is_refused_outside_the_window() {
     let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
     let package = package_of(&submission);
     let late = clock().next_start(world.now) - ms(1000);
-    assert_eq!(world.queue.commit_submission(&submission, package, late), Err(SubmitError::Window));
+    assert_eq!(world.queue.commit_submission(&submission, package, late), Err(CommitSubmissionError::Window));
     assert_eq!(world.state(1), "Queued");
     assert_eq!(world.queue.commit_submission(&submission, package, late - ms(1)), Ok(()));
-    assert_eq!(world.queue.commit_submission(&submission, package, late - ms(1)), Err(SubmitError::Moved));
+    assert_eq!(
+        world.queue.commit_submission(&submission, package, late - ms(1)),
+        Err(CommitSubmissionError::Moved)
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! indexes are compared with the bundles, the journal with the queue, and the states with a full recomputation.
 
 mod abandon;
-mod chain;
+mod chain_view;
 mod flow;
 mod harness;
 mod limits;

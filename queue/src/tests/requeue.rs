@@ -1,7 +1,7 @@
 //! Timeouts, errors, stale anchors: when a bundle is sent again, as what, and whether that counts.
 
 use super::harness::*;
-use crate::{Action, Hold, Queue, Sent, SubmitError};
+use crate::{Action, CommitSubmissionError, Hold, Queue, Sent};
 use jam::PackageHash;
 
 fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
@@ -156,7 +156,7 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     let other = PackageHash([1; 32].into());
     for submission in [&again, &submission] {
         let error = world.queue.commit_submission(submission, other, world.now);
-        assert_eq!(error, Err(SubmitError::Rebuilt { block: 1, version: 1 }));
+        assert_eq!(error, Err(CommitSubmissionError::Rebuilt { block: 1, version: 1 }));
     }
     world.queue.commit_submission(&again, package, world.now).unwrap();
     assert_eq!(versions(&world, 1), [(1, 2, false)]);
@@ -202,7 +202,7 @@ fn a_timeout_does_not_wait_for_a_time_that_never_was() {
     // The same after a restart: the journal has the wrong time.
     let mut records = world.journal.clone();
     records.extend(world.queue.take_records());
-    let restored = Queue::restore(config(), clock(), world.queue.base, records, hour_ago).unwrap();
+    let restored = Queue::restore(config(), clock(), world.queue.bundles.base(), records, hour_ago).unwrap();
     let sent = restored.get(1).unwrap().versions[0].sent_at;
     assert_eq!(sent, hour_ago);
 }
@@ -265,7 +265,7 @@ fn a_late_guarantee_prevents_the_next_version() {
     assert_eq!(world.state(1), "Guaranteed");
     world.go_to_window();
     let committed = world.queue.commit_submission(&second, package_of(&second), world.now);
-    assert_eq!(committed, Err(SubmitError::Moved));
+    assert_eq!(committed, Err(CommitSubmissionError::Moved));
     assert_eq!(world.send(), []);
     world.block(&[], &[0]);
     assert_eq!((world.state(1), world.send_in_window()), ("Accumulated", vec![]));
@@ -317,7 +317,7 @@ fn what_was_built_too_slowly_is_not_sent() {
     world.blocks(1);
     world.go_to_window();
     let committed = world.queue.commit_submission(&submission, package_of(&submission), world.now);
-    assert_eq!(committed, Err(SubmitError::Moved), "the anchor is seven blocks old");
+    assert_eq!(committed, Err(CommitSubmissionError::Moved), "the anchor is seven blocks old");
     assert_eq!(world.send(), [(1, 1, 0)]);
 }
 

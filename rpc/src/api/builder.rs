@@ -262,7 +262,7 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     let attempts = past.attempts.max(pooled.map_or(0, |pooled| pooled.attempts));
     let ended = ended.filter(|_| status == "ended").map(|(reason, at)| (reason.to_string(), at));
     let got_on = block.map(|block| block_times(api, &block, bundle));
-    let place = block.zip(got_on.as_ref()).map(|(block, times)| story::Place {
+    let inclusion = block.zip(got_on.as_ref()).map(|(block, times)| story::Inclusion {
         block,
         times,
         is_applied: ["applied", "finalized"].contains(&status),
@@ -277,7 +277,7 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
         "block": block.map(id),
         "index": found.as_ref().map(|(_, index)| index),
         "times": got_on.as_ref().map(times),
-        "story": story::of(since, &past, of_block, place.as_ref(), ended.clone()),
+        "story": story::of(since, &past, of_block, inclusion.as_ref(), ended.clone()),
         "releases": past.releases.len() as u64 + u64::from(past.forgotten),
         "bundle": bundle.map(|bundle| shown(api, bundle, false)),
         "ended": ended.map(|(reason, at)| json!({ "reason": reason, "at": at.as_millis() })),

@@ -19,7 +19,7 @@ fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     request.check(api.chain.chain_id)?;
     request.check_input()?;
     if request.blob_hashes.is_some() || request.max_blob_fee.is_some() {
-        return Err(Error::from(crate::SubmitError::Refused(txpool::Error::TypeNotSupported)));
+        return Err(Error::from(crate::SendError::Refused(txpool::Error::TypeNotSupported)));
     }
     if request.to.is_none() && request.input.is_empty() {
         return Err(Error::other("contract creation without any data provided"));

@@ -1,6 +1,6 @@
 //! Filters: clients without a lasting connection ask what is new since they last asked.
 //!
-//! A filter is a place in the hub's list of what happened. It forgets nothing and holds nothing; if nobody asks for it
+//! A filter is a cursor in the hub's list of what happened. It forgets nothing and holds nothing; if nobody asks for it
 //! for a while, or what it still has to tell is no longer kept, it is gone. An answer tells as much as fits into it; the
 //! next one goes on from there.
 
@@ -67,8 +67,8 @@ fn transactions(params: &Params) -> Result<Kind, Error> {
 
 struct Filter {
     kind: Kind,
-    /// How far it has told; locked while somebody is told.
-    place: Arc<Mutex<Place>>,
+    /// How far it has answered; locked while a request for it is answered.
+    cursor: Arc<Mutex<FilterCursor>>,
     /// Who made it.
     owner: Option<IpAddr>,
     /// When it was asked for, or made.
@@ -77,12 +77,12 @@ struct Filter {
     is_used: bool,
 }
 
-/// How far a filter has told.
+/// How far a filter has answered.
 #[derive(Clone, Copy)]
-struct Place {
-    /// The last notice that was told as a whole.
+struct FilterCursor {
+    /// The last notice that was answered as a whole.
     told: u64,
-    /// How much of the next one was told.
+    /// How much of the next one was answered.
     within: usize,
 }
 
@@ -103,18 +103,18 @@ impl Filters {
     }
 
     /// A filter that is asked for, if there is one.
-    fn ask(&self, name: &str) -> Result<(Kind, Arc<Mutex<Place>>), Error> {
+    fn ask(&self, name: &str) -> Result<(Kind, Arc<Mutex<FilterCursor>>), Error> {
         let mut filters = self.filters.lock();
         self.expire(&mut filters);
         let filter = filters.get_mut(name).ok_or_else(not_found)?;
         (filter.asked, filter.is_used) = (Instant::now(), true);
-        Ok((filter.kind.clone(), filter.place.clone()))
+        Ok((filter.kind.clone(), filter.cursor.clone()))
     }
 }
 
-/// Takes a filter away from whoever has most of them: one that was never asked for, or not for the longest time.
-/// Whoever comes for the first time gets one, and what is used stays.
-fn give_way(filters: &mut HashMap<String, Filter>) {
+/// Removes a filter of the address that has most of them: one that was never asked for, or not for the longest time.
+/// So a new client gets its first filter, and filters in use stay.
+fn evict_one(filters: &mut HashMap<String, Filter>) {
     let mut counts = HashMap::<Option<IpAddr>, usize>::new();
     for filter in filters.values() {
         *counts.entry(filter.owner).or_default() += 1;
@@ -145,15 +145,15 @@ fn add(api: &Api, caller: &Caller, kind: Kind) -> Result<Json, Error> {
         api.filters.expire(&mut filters);
     }
     if filters.len() >= api.filters.max {
-        give_way(&mut filters);
+        evict_one(&mut filters);
     }
     if filters.len() >= api.filters.max {
         return Err(Error::new(error::LIMIT, "too many filters, try again later"));
     }
     let name = id();
-    let place = Arc::new(Mutex::new(Place { told: api.hub.newest(), within: 0 }));
+    let cursor = Arc::new(Mutex::new(FilterCursor { told: api.hub.newest(), within: 0 }));
     let owner = caller.origin.address;
-    filters.insert(name.clone(), Filter { kind, place, owner, asked: Instant::now(), is_used: false });
+    filters.insert(name.clone(), Filter { kind, cursor, owner, asked: Instant::now(), is_used: false });
     api.reply(&name)
 }
 
@@ -168,45 +168,45 @@ fn uninstall(api: &Api, params: &Params) -> Result<Json, Error> {
 fn changes(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(1)?;
     let name = params.required::<String>(0)?;
-    let (kind, place) = api.filters.ask(&name)?;
+    let (kind, cursor) = api.filters.ask(&name)?;
     // Whoever asks twice at once would hear the same twice.
-    let Some(mut place) = place.try_lock() else {
+    let Some(mut cursor) = cursor.try_lock() else {
         return Err(Error::new(error::LIMIT, "the filter is being asked for already, wait for its answer"));
     };
-    let Some(notices) = api.hub.since(place.told) else {
+    let Some(notices) = api.hub.since(cursor.told) else {
         api.filters.filters.lock().remove(&name);
         return Err(not_found());
     };
-    let mut answer = Answer::new(&api.config.limits);
+    let mut answer = AnswerRoom::new(&api.config.limits);
     match kind {
         Kind::Blocks => {
             let hash = |notice| block_hash(notice).map(|hash| (hash, HASH_BYTES)).into_iter();
-            api.reply(&answer.tell(&notices, &mut place, hash))
+            api.reply(&answer.tell(&notices, &mut cursor, hash))
         }
         Kind::Logs(request) => {
             answer.items_left = api.config.limits.logs_max;
             let logs = |notice| logs_of(&request, notice);
-            api.reply(&answer.tell(&notices, &mut place, logs))
+            api.reply(&answer.tell(&notices, &mut cursor, logs))
         }
         Kind::Transactions { full: false } => {
             let hash = |tx: &types::Transaction| (tx.hash(), HASH_BYTES);
-            api.reply(&answer.tell(&notices, &mut place, |notice| transactions_of(notice).iter().map(hash)))
+            api.reply(&answer.tell(&notices, &mut cursor, |notice| transactions_of(notice).iter().map(hash)))
         }
         Kind::Transactions { full: true } => {
             let shown = |tx| (TransactionView::new(tx, None), shown_bytes(tx));
-            api.reply(&answer.tell(&notices, &mut place, |notice| transactions_of(notice).iter().map(shown)))
+            api.reply(&answer.tell(&notices, &mut cursor, |notice| transactions_of(notice).iter().map(shown)))
         }
     }
 }
 
 /// Room in an answer, and time to fill it.
-struct Answer {
+struct AnswerRoom {
     items_left: usize,
     bytes_left: usize,
     until: Instant,
 }
 
-impl Answer {
+impl AnswerRoom {
     fn new(limits: &Limits) -> Self {
         let until = Instant::now() + limits.call_timeout;
         Self { items_left: usize::MAX, bytes_left: limits.response_bytes_max, until }
@@ -217,21 +217,21 @@ impl Answer {
     fn tell<'a, T, I: Iterator<Item = (T, usize)>>(
         &mut self,
         notices: &'a [Notice],
-        place: &mut Place,
+        cursor: &mut FilterCursor,
         items: impl Fn(&'a Notice) -> I,
     ) -> Vec<T> {
         let mut told = Vec::new();
         for notice in notices {
-            for (item, bytes) in items(notice).skip(place.within) {
+            for (item, bytes) in items(notice).skip(cursor.within) {
                 if !told.is_empty() && (self.items_left == 0 || self.bytes_left < bytes) {
                     return told;
                 }
                 self.items_left = self.items_left.saturating_sub(1);
                 self.bytes_left = self.bytes_left.saturating_sub(bytes);
                 told.push(item);
-                place.within += 1;
+                cursor.within += 1;
             }
-            *place = Place { told: place.told + 1, within: 0 };
+            *cursor = FilterCursor { told: cursor.told + 1, within: 0 };
             if Instant::now() >= self.until {
                 break;
             }

@@ -35,7 +35,8 @@ pub(crate) use reply::reply;
 pub(crate) use send::SEND;
 
 use crate::{
-    Archive, Backend, Config, Error, Feed, Params, PoolIndex, Reading, Stats, chain::Chain, hub::Hub,
+    Archive, Backend, Config, Error, Feed, Params, PoolIndex, Reading, Stats, evm_chain_spec::EvmChainSpec,
+    hub::Hub,
 };
 use alloy_primitives::B256;
 use futures_util::{future::BoxFuture, stream::BoxStream};
@@ -120,7 +121,7 @@ pub trait Extension: Send + Sync + 'static {
 /// Everything that answering needs.
 pub struct Api {
     pub(crate) config: Config,
-    pub(crate) chain: Chain,
+    pub(crate) chain: EvmChainSpec,
     pub(crate) feed: Feed,
     pub(crate) pool: Arc<PoolIndex>,
     pub(crate) archive: Arc<dyn Archive>,
@@ -137,7 +138,7 @@ pub struct Api {
 /// What an [`Api`] is made of.
 pub struct Sources {
     /// The chain.
-    pub chain: Chain,
+    pub chain: EvmChainSpec,
     /// Snapshots and events.
     pub feed: Feed,
     /// What waits in the pool.

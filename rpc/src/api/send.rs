@@ -6,7 +6,7 @@
 //! [`Recovering`]: super::recovering::Recovering
 
 use super::{Api, Caller, Json, Method, micros};
-use crate::{Error, Params, SubmitError, error, hex::FromHex};
+use crate::{Error, Params, SendError, error, hex::FromHex};
 use alloy_primitives::{B256, Bytes};
 use futures_util::future::BoxFuture;
 use std::{
@@ -85,11 +85,11 @@ fn timeout_ms(params: &Params) -> Result<Duration, Error> {
     Ok(Duration::from_millis(ms))
 }
 
-impl From<SubmitError> for Error {
-    fn from(error: SubmitError) -> Self {
+impl From<SendError> for Error {
+    fn from(error: SendError) -> Self {
         match error {
-            SubmitError::Refused(refused) => Self::new(refused.code(), refused.to_string()),
-            SubmitError::Unavailable(_) => Self::other(error.to_string()),
+            SendError::Refused(refused) => Self::new(refused.code(), refused.to_string()),
+            SendError::Unavailable(_) => Self::other(error.to_string()),
         }
     }
 }
@@ -107,7 +107,7 @@ impl Api {
     }
 
     /// Counts a refusal on its way to the client.
-    fn refused(&self, error: SubmitError) -> Error {
+    fn refused(&self, error: SendError) -> Error {
         self.stats.refuse(&error);
         error.into()
     }

@@ -84,8 +84,8 @@ impl Api {
             let bytes = bytes(&found, index);
             return self.sized(caller, bytes, move |api| show(api, &found, index)).await.map(Some);
         }
-        let Some(place) = self.archive.place(&hash).map_err(Error::internal)? else { return Ok(None) };
-        let read = move |api: &Self| match api.reading().at_place(place)? {
+        let Some(location) = self.archive.location(&hash).map_err(Error::internal)? else { return Ok(None) };
+        let read = move |api: &Self| match api.reading().at_location(location)? {
             Some((found, index)) => show(api, &found, index),
             None => api.reply(&()),
         };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use types::{BlockId, Release, Story, Time};
 
 /// The block that a transaction is in now.
-pub(super) struct Place<'a> {
+pub(super) struct Inclusion<'a> {
     pub(super) block: BlockId,
     pub(super) times: &'a Times,
     pub(super) is_applied: bool,
@@ -21,7 +21,7 @@ pub(super) fn of(
     since: Option<Time>,
     story: &Story,
     times: impl Fn(&BlockId) -> Times,
-    place: Option<&Place<'_>>,
+    inclusion: Option<&Inclusion<'_>>,
     ended: Option<(String, Time)>,
 ) -> Vec<Value> {
     let mut episodes = vec![json!({ "event": "accepted", "at": ms(since) })];
@@ -35,7 +35,7 @@ pub(super) fn of(
         released["by"] = json!(by.to_string());
         episodes.push(released);
     }
-    if let Some(Place { block, times, is_applied, is_final }) = place {
+    if let Some(Inclusion { block, times, is_applied, is_final }) = inclusion {
         let steps = [
             ("sealed", times.sealed, true),
             ("submitted", times.submitted, false),
@@ -70,8 +70,8 @@ mod tests {
         let story = Story { accepted_at: Some(at(1)), releases: vec![release], ..Story::default() };
         let before = |_: &BlockId| Times { submitted: Some(at(3)), ..Times::default() };
         let now = Times { sealed: Some(at(5)), ..Times::default() };
-        let place = Place { block: second, times: &now, is_applied: true, is_final: true };
-        let told = of(story.accepted_at, &story, before, Some(&place), None);
+        let inclusion = Inclusion { block: second, times: &now, is_applied: true, is_final: true };
+        let told = of(story.accepted_at, &story, before, Some(&inclusion), None);
         let told = told.iter().map(|episode| {
             (episode["event"].as_str().unwrap(), episode["at"].as_u64(), episode["block"]["hash"].clone())
         });

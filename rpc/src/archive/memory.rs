@@ -1,6 +1,6 @@
 //! An archive in memory, with the indices that a store has on disk.
 
-use super::{Archive, ArchiveError, Foreign, FoundLogs, LogEntry, LogFilter, LogLimits, Place};
+use super::{Archive, ArchiveError, Foreign, FoundLogs, LogEntry, LogFilter, LogLimits, TxLocation};
 use alloy_primitives::{
     B256,
     map::{AddressMap, B256Map},
@@ -17,7 +17,7 @@ pub struct MemoryArchive(RwLock<Blocks>);
 struct Blocks {
     blocks: BTreeMap<u64, (ReceiptedBlock, Option<Arc<Foreign>>)>,
     numbers: B256Map<u64>,
-    places: B256Map<Place>,
+    locations: B256Map<TxLocation>,
     /// For each address, and each topic at its position, the blocks that have it, ascending.
     by_address: AddressMap<Vec<u64>>,
     by_topic: [B256Map<Vec<u64>>; 4],
@@ -26,11 +26,11 @@ struct Blocks {
 impl MemoryArchive {
     /// Adds a final block.
     pub fn insert(&self, block: ReceiptedBlock, foreign: Option<Foreign>) {
-        let Blocks { blocks, numbers, places, by_address, by_topic } = &mut *self.0.write();
+        let Blocks { blocks, numbers, locations, by_address, by_topic } = &mut *self.0.write();
         let id = block.block.id();
         numbers.insert(id.hash, id.number);
         for (index, tx) in block.block.transactions().iter().enumerate() {
-            places.insert(tx.hash(), Place { number: id.number, index });
+            locations.insert(tx.hash(), TxLocation { number: id.number, index });
         }
         for log in block.receipts.iter().flat_map(|receipt| receipt.logs()) {
             note(by_address.entry(log.address).or_default(), id.number);
@@ -43,8 +43,8 @@ impl MemoryArchive {
 }
 
 fn note(numbers: &mut Vec<u64>, number: u64) {
-    if let Err(place) = numbers.binary_search(&number) {
-        numbers.insert(place, number);
+    if let Err(position) = numbers.binary_search(&number) {
+        numbers.insert(position, number);
     }
 }
 
@@ -82,8 +82,8 @@ impl Archive for MemoryArchive {
         Ok(self.0.read().numbers.get(hash).copied())
     }
 
-    fn place(&self, hash: &B256) -> Result<Option<Place>, ArchiveError> {
-        Ok(self.0.read().places.get(hash).copied())
+    fn location(&self, hash: &B256) -> Result<Option<TxLocation>, ArchiveError> {
+        Ok(self.0.read().locations.get(hash).copied())
     }
 
     fn logs(

@@ -43,7 +43,7 @@ pub struct LogLimits {
 
 /// Where a transaction stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct TxLocation {
     /// The number of its block.
     pub number: u64,
     /// Its index in the block.
@@ -59,7 +59,7 @@ pub trait Archive: Send + Sync + 'static {
     fn number(&self, hash: &B256) -> Result<Option<u64>, ArchiveError>;
 
     /// Where a transaction stands.
-    fn place(&self, hash: &B256) -> Result<Option<Place>, ArchiveError>;
+    fn location(&self, hash: &B256) -> Result<Option<TxLocation>, ArchiveError>;
 
     /// The logs in these blocks that match, in order, as far as the limits allow.
     fn logs(

@@ -4,7 +4,7 @@ use super::{
     BlockOverrides, Missing, Request, Simulated, StateDb, StateOverrides, deadline::Deadline, error,
     overrides, precompiles::Precompiled, simulated::Done, system, transfers::Transfers,
 };
-use crate::{Error, Pretended, State, chain::Chain, hex::Hex};
+use crate::{Error, Pretended, State, evm_chain_spec::EvmChainSpec, hex::Hex};
 use alloy_consensus::{
     EMPTY_OMMER_ROOT_HASH, Header,
     proofs::{calculate_withdrawals_root, ordered_trie_root_encoded},
@@ -51,7 +51,7 @@ struct SimulatedBlock {
 
 /// A simulation.
 pub(crate) struct Simulation<'a> {
-    chain: &'a Chain,
+    chain: &'a EvmChainSpec,
     base: Arc<dyn State>,
     db: CacheDB<StateDb>,
     parent: Header,
@@ -77,7 +77,7 @@ fn after(time: u64, wanted: u64) -> Result<u64, Error> {
 impl<'a> Simulation<'a> {
     /// On a block with this state.
     pub(crate) fn new(
-        chain: &'a Chain,
+        chain: &'a EvmChainSpec,
         (parent, parent_hash): (Header, B256),
         base: Arc<dyn State>,
         deadline: Instant,

@@ -2,7 +2,7 @@
 
 use super::precompiles::Precompiled;
 use super::{BlockOverrides, Request, StateDb, StateOverrides, deadline::Deadline, error, overrides};
-use crate::{Error, State, chain::Chain};
+use crate::{Error, State, evm_chain_spec::EvmChainSpec};
 use alloy_consensus::Header;
 use alloy_primitives::U256;
 use revm::{
@@ -30,7 +30,12 @@ pub(crate) struct Simulator {
 
 impl Simulator {
     /// On a state, in the surroundings of the block that left it.
-    pub(crate) fn new(chain: &Chain, header: &Header, state: Arc<dyn State>, deadline: Instant) -> Self {
+    pub(crate) fn new(
+        chain: &EvmChainSpec,
+        header: &Header,
+        state: Arc<dyn State>,
+        deadline: Instant,
+    ) -> Self {
         let rules = chain.rules(header.number, header.timestamp);
         let mut cfg = rules.cfg();
         cfg.disable_nonce_check = true;

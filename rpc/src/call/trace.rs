@@ -12,7 +12,7 @@ use super::{
     simulator::surround,
     system,
 };
-use crate::{Error, State, chain::Chain};
+use crate::{Error, State, evm_chain_spec::EvmChainSpec};
 use alloy_consensus::Header;
 use alloy_primitives::{B256, BlockHash};
 use alloy_rpc_types_trace::{
@@ -72,7 +72,12 @@ fn failed(error: EVMError<crate::StateError>) -> Error {
 
 impl Tracer {
     /// On a state, in the surroundings of the block with this header.
-    pub(crate) fn new(chain: &Chain, header: &Header, before: Arc<dyn State>, deadline: Instant) -> Self {
+    pub(crate) fn new(
+        chain: &EvmChainSpec,
+        header: &Header,
+        before: Arc<dyn State>,
+        deadline: Instant,
+    ) -> Self {
         let rules = chain.rules(header.number, header.timestamp);
         let mut cfg = rules.cfg();
         cfg.tx_chain_id_check = false;
@@ -114,7 +119,7 @@ impl Tracer {
     /// what is checked of a transaction.
     pub(crate) fn trace_call(
         &mut self,
-        (chain, header): (&Chain, &Header),
+        (chain, header): (&EvmChainSpec, &Header),
         (request, gas): (&Request, u64),
         pretended: (Option<StateOverrides>, Option<BlockOverrides>),
         options: &GethDebugTracingOptions,

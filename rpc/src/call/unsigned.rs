@@ -21,59 +21,48 @@ pub(crate) struct Missing {
 impl Request {
     /// The transaction that this would be if it had a signature.
     pub(crate) fn unsigned(&self, missing: Missing) -> Transaction {
+        let (envelope, encoded) = match self.transaction_type() {
+            0 => self.unsigned_legacy(missing),
+            number => {
+                let envelope = self.unsigned_typed(number, missing);
+                let encoded = envelope.encoded_2718().into();
+                (envelope, encoded)
+            }
+        };
+        Transaction::from_parts(Recovered::new_unchecked(envelope, self.from.unwrap_or_default()), encoded)
+    }
+
+    fn unsigned_legacy(&self, missing: Missing) -> (TxEnvelope, Bytes) {
+        let tx = TxLegacy {
+            chain_id: None,
+            nonce: missing.nonce,
+            gas_price: self.fee_cap(),
+            gas_limit: missing.gas,
+            to: self.to.map_or(TxKind::Create, TxKind::Call),
+            value: self.value,
+            input: self.input.clone(),
+        };
+        let encoded = legacy(&tx);
+        (Signed::new_unchecked(tx, no_signature(), keccak256(&encoded)).into(), encoded)
+    }
+
+    fn unsigned_typed(&self, number: u8, missing: Missing) -> TxEnvelope {
         let Missing { nonce, gas: gas_limit, chain_id } = missing;
-        let to = self.to.map_or(TxKind::Create, TxKind::Call);
+        let kind = self.to.map_or(TxKind::Create, TxKind::Call);
+        let to = self.to.unwrap_or_default();
         let (value, input) = (self.value, self.input.clone());
         let access_list = self.access_list.clone().unwrap_or_default();
-        let nothing = Signature::new(U256::ZERO, U256::ZERO, false);
         let max_fee_per_gas = self.max_fee.unwrap_or(0);
         let max_priority_fee_per_gas = self.max_tip.unwrap_or(0);
-        let gas_price = self.fee_cap();
-        let envelope = match self.transaction_type() {
-            0 => {
-                let tx = TxLegacy { chain_id: None, nonce, gas_price, gas_limit, to, value, input };
-                let encoded = legacy(&tx);
-                let signed = Signed::new_unchecked(tx, nothing, keccak256(&encoded));
-                let recovered = Recovered::new_unchecked(signed.into(), self.from.unwrap_or_default());
-                return Transaction::from_parts(recovered, encoded);
-            }
+        match number {
             1 => {
+                let gas_price = self.fee_cap();
+                let to = kind;
                 let tx = TxEip2930 { chain_id, nonce, gas_price, gas_limit, to, value, access_list, input };
-                TxEnvelope::from(tx.into_signed(nothing))
+                tx.into_signed(no_signature()).into()
             }
-            3 => TxEnvelope::Eip4844(
-                TxEip4844Variant::TxEip4844(TxEip4844 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas,
-                    max_priority_fee_per_gas,
-                    to: self.to.unwrap_or_default(),
-                    value,
-                    access_list,
-                    blob_versioned_hashes: self.blob_hashes.clone().unwrap_or_default(),
-                    max_fee_per_blob_gas: self.max_blob_fee.unwrap_or(0),
-                    input,
-                })
-                .into_signed(nothing),
-            ),
-            4 => TxEnvelope::from(
-                TxEip7702 {
-                    chain_id,
-                    nonce,
-                    gas_limit,
-                    max_fee_per_gas,
-                    max_priority_fee_per_gas,
-                    to: self.to.unwrap_or_default(),
-                    value,
-                    access_list,
-                    authorization_list: self.authorizations.clone().unwrap_or_default(),
-                    input,
-                }
-                .into_signed(nothing),
-            ),
-            _ => TxEnvelope::from(
-                TxEip1559 {
+            3 => {
+                let tx = TxEip4844 {
                     chain_id,
                     nonce,
                     gas_limit,
@@ -82,14 +71,48 @@ impl Request {
                     to,
                     value,
                     access_list,
+                    blob_versioned_hashes: self.blob_hashes.clone().unwrap_or_default(),
+                    max_fee_per_blob_gas: self.max_blob_fee.unwrap_or(0),
                     input,
-                }
-                .into_signed(nothing),
-            ),
-        };
-        let encoded = envelope.encoded_2718().into();
-        Transaction::from_parts(Recovered::new_unchecked(envelope, self.from.unwrap_or_default()), encoded)
+                };
+                TxEnvelope::Eip4844(TxEip4844Variant::TxEip4844(tx).into_signed(no_signature()))
+            }
+            4 => {
+                let tx = TxEip7702 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to,
+                    value,
+                    access_list,
+                    authorization_list: self.authorizations.clone().unwrap_or_default(),
+                    input,
+                };
+                tx.into_signed(no_signature()).into()
+            }
+            _ => {
+                let tx = TxEip1559 {
+                    chain_id,
+                    nonce,
+                    gas_limit,
+                    max_fee_per_gas,
+                    max_priority_fee_per_gas,
+                    to: kind,
+                    value,
+                    access_list,
+                    input,
+                };
+                tx.into_signed(no_signature()).into()
+            }
+        }
     }
+}
+
+/// Zeros where the signature will be.
+fn no_signature() -> Signature {
+    Signature::new(U256::ZERO, U256::ZERO, false)
 }
 
 /// A legacy transaction without a signature has zeros for v, r and s.

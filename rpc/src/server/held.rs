@@ -5,7 +5,7 @@
 //! the one that holds most, or else the oldest of all. So clients that do not read harm others for a moment at most,
 //! however many connections they open.
 
-use super::{batch, places::Leave};
+use super::{batch, connection_slots::CloseSignal};
 use crate::{Error, Limits, Origin, error};
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -42,7 +42,7 @@ struct Part {
     address: Option<IpAddr>,
     bytes: usize,
     since: Instant,
-    leave: Leave,
+    close_signal: CloseSignal,
 }
 
 /// An answer with its part of what may be held.
@@ -98,7 +98,7 @@ impl Ledger {
         }
         for number in gone {
             if let Some(part) = self.release(number) {
-                part.leave.leave();
+                part.close_signal.close();
             }
         }
         true
@@ -112,11 +112,17 @@ impl Answers {
     }
 
     /// Holds an answer until it is dropped. If there is no room for it, the answer is that.
-    pub(super) fn hold(&self, text: Vec<u8>, origin: Origin, leave: &Leave) -> Bytes {
-        self.hold_at(text, origin.address, leave, Instant::now())
+    pub(super) fn hold(&self, text: Vec<u8>, origin: Origin, close_signal: &CloseSignal) -> Bytes {
+        self.hold_at(text, origin.address, close_signal, Instant::now())
     }
 
-    fn hold_at(&self, text: Vec<u8>, address: Option<IpAddr>, leave: &Leave, now: Instant) -> Bytes {
+    fn hold_at(
+        &self,
+        text: Vec<u8>,
+        address: Option<IpAddr>,
+        close_signal: &CloseSignal,
+        now: Instant,
+    ) -> Bytes {
         let bytes = text.len();
         if bytes < SMALL_BYTES {
             return text.into();
@@ -129,7 +135,7 @@ impl Answers {
         ledger.newest += 1;
         let number = ledger.newest;
         ledger.bytes += bytes;
-        ledger.parts.insert(number, Part { address, bytes, since: now, leave: leave.clone() });
+        ledger.parts.insert(number, Part { address, bytes, since: now, close_signal: close_signal.clone() });
         drop(ledger);
         Bytes::from_owner(Held { text, number, ledger: self.0.clone() })
     }
@@ -167,9 +173,9 @@ mod tests {
             Self { answers: Answers::new(&limits), now: Instant::now() }
         }
 
-        fn hold(&self, address: u8, leave: &Leave) -> Bytes {
+        fn hold(&self, address: u8, close_signal: &CloseSignal) -> Bytes {
             let address = Some(IpAddr::from([10, 0, 0, address]));
-            self.answers.hold_at(large(), address, leave, self.now)
+            self.answers.hold_at(large(), address, close_signal, self.now)
         }
 
         fn bytes(&self) -> usize {
@@ -189,14 +195,14 @@ mod tests {
 
     #[test]
     fn only_so_much_is_held_at_once() {
-        let (world, leave) = (World::new(), Leave::default());
-        let mut held = (0..10).map(|_| world.hold(1, &leave)).collect::<Vec<_>>();
+        let (world, close_signal) = (World::new(), CloseSignal::default());
+        let mut held = (0..10).map(|_| world.hold(1, &close_signal)).collect::<Vec<_>>();
         assert!(held.iter().all(|answer| *answer == large()));
-        assert!(is_refused(&world.hold(1, &leave)));
-        let small = world.answers.hold_at(vec![b' '; 100], None, &leave, world.now);
+        assert!(is_refused(&world.hold(1, &close_signal)));
+        let small = world.answers.hold_at(vec![b' '; 100], None, &close_signal, world.now);
         assert_eq!(small.len(), 100, "small ones always pass");
         held.pop();
-        assert_eq!(world.hold(1, &leave), large());
+        assert_eq!(world.hold(1, &close_signal), large());
         drop(held);
         assert_eq!(world.bytes(), 0);
     }
@@ -204,16 +210,16 @@ mod tests {
     #[test]
     fn whoever_holds_most_gives_way_to_others_and_the_oldest_of_its_answers_first() {
         let mut world = World::new();
-        let leaves = (0..10).map(|_| Leave::default()).collect::<Vec<_>>();
-        let mut greedy = leaves.iter().map(|leave| world.hold(1, leave)).collect::<Vec<_>>();
-        let other = Leave::default();
+        let signals = (0..10).map(|_| CloseSignal::default()).collect::<Vec<_>>();
+        let mut greedy = signals.iter().map(|close_signal| world.hold(1, close_signal)).collect::<Vec<_>>();
+        let other = CloseSignal::default();
         assert!(is_refused(&world.hold(2, &other)), "an answer that was just given may be read first");
         world.now += UNFAIR_AFTER;
         assert!(is_refused(&world.hold(1, &other)), "nothing gives way to whoever holds most");
         let given = (0..5).map(|_| world.hold(2, &other)).collect::<Vec<_>>();
         assert!(given.iter().all(|answer| *answer == large()));
-        assert_eq!(leaves.iter().filter(|leave| leave.is_asked()).count(), 5);
-        assert!(leaves[..5].iter().all(Leave::is_asked), "the oldest");
+        assert_eq!(signals.iter().filter(|close_signal| close_signal.is_asked()).count(), 5);
+        assert!(signals[..5].iter().all(CloseSignal::is_asked), "the oldest");
         assert!(is_refused(&world.hold(2, &other)), "both hold the same now");
         assert_eq!(world.hold(3, &other), large(), "a third one holds less");
         assert!(world.bytes() <= 1000 * KIB);
@@ -225,25 +231,28 @@ mod tests {
     #[test]
     fn whatever_is_not_read_for_long_gives_way_even_to_the_same_address() {
         let mut world = World::new();
-        let leaves = (0..10).map(|_| Leave::default()).collect::<Vec<_>>();
+        let signals = (0..10).map(|_| CloseSignal::default()).collect::<Vec<_>>();
         let addresses = |index: usize| if index < 5 { 1 } else { index as u8 };
-        let held = leaves.iter().enumerate().map(|(index, leave)| world.hold(addresses(index), leave));
+        let held = signals
+            .iter()
+            .enumerate()
+            .map(|(index, close_signal)| world.hold(addresses(index), close_signal));
         let _held = held.collect::<Vec<_>>();
         world.now += STALE_AFTER;
-        assert_eq!(world.hold(1, &Leave::default()), large());
-        assert!(leaves[0].is_asked() && !leaves[1..].iter().any(Leave::is_asked));
+        assert_eq!(world.hold(1, &CloseSignal::default()), large());
+        assert!(signals[0].is_asked() && !signals[1..].iter().any(CloseSignal::is_asked));
     }
 
     #[test]
     fn nothing_gives_way_in_vain() {
         let mut world = World::new();
-        let leave = Leave::default();
-        let _old = (0..5).map(|_| world.hold(1, &leave)).collect::<Vec<_>>();
+        let close_signal = CloseSignal::default();
+        let _old = (0..5).map(|_| world.hold(1, &close_signal)).collect::<Vec<_>>();
         world.now += STALE_AFTER;
-        let _new = (0..5).map(|_| world.hold(2, &leave)).collect::<Vec<_>>();
+        let _new = (0..5).map(|_| world.hold(2, &close_signal)).collect::<Vec<_>>();
         let huge = vec![b'a'; 600 * KIB];
-        let answer = world.answers.hold_at(huge, None, &leave, world.now);
+        let answer = world.answers.hold_at(huge, None, &close_signal, world.now);
         assert!(answer.len() < KIB, "not even all that is stale makes enough room");
-        assert!(!leave.is_asked());
+        assert!(!close_signal.is_asked());
     }
 }

@@ -1,7 +1,7 @@
 //! One HTTP request.
 
 use super::{
-    Place, Shared, access,
+    ConnectionSlot, Shared, access,
     batch::{Plain, Requests, write},
     lasting::{is_lasting, lasting},
     websocket,
@@ -54,18 +54,18 @@ fn refused(status: StatusCode, error: Error) -> Response<Body> {
 pub(super) async fn answer(
     request: Request<Incoming>,
     peer: SocketAddr,
-    place: &Place,
+    slot: &ConnectionSlot,
     shared: Arc<Shared>,
     upgraded: mpsc::Sender<websocket::Upgraded>,
 ) -> Result<Response<Body>, Infallible> {
-    place.work();
+    slot.set_busy();
     let config = &shared.api.config;
     if !access::host_allowed(config, request.headers(), request.uri().authority().map(|uri| uri.as_str())) {
-        place.wait();
+        slot.set_idle();
         return Ok(text(StatusCode::FORBIDDEN, "invalid host specified\n"));
     }
     let origin = access::allowed_origin(&config.origins, request.headers());
-    let visit = Visit { peer, place, origin_allowed: origin.is_some() };
+    let visit = Visit { peer, slot, origin_allowed: origin.is_some() };
     let mut response = route(request, &visit, &shared, &upgraded).await;
     if let Some(origin) = origin.and_then(|origin| HeaderValue::from_str(&origin).ok()) {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -75,16 +75,16 @@ pub(super) async fn answer(
         return Ok(response);
     }
     if is_lasting(&response) {
-        return Ok(lasting(response, place.work_on()));
+        return Ok(lasting(response, slot.busy_guard()));
     }
-    place.wait();
+    slot.set_idle();
     Ok(response)
 }
 
 /// Where a request comes from.
 pub(super) struct Visit<'a> {
     pub(super) peer: SocketAddr,
-    pub(super) place: &'a Place,
+    pub(super) slot: &'a ConnectionSlot,
     pub(super) origin_allowed: bool,
 }
 
@@ -185,23 +185,23 @@ async fn call(request: Request<Incoming>, visit: &Visit<'_>, shared: &Arc<Shared
     }
     let limits = &shared.api.config.limits;
     let operator = access::is_operator(&shared.api.config, request.headers());
-    let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
+    let caller = Caller { operator, origin: visit.slot.origin(visit.peer), here: None };
     // What would be refused when it is there is not kept.
     if request.body().size_hint().lower() > limits.body_bytes_max as u64 {
-        visit.place.wait();
+        visit.slot.set_idle();
         discard(request.into_body(), limits).await;
         return too_large(limits.body_bytes_max);
     }
     let body = Limited::new(request.into_body(), limits.body_bytes_max).collect();
-    visit.place.wait();
+    visit.slot.set_idle();
     let bytes = match tokio::time::timeout(limits.idle_timeout, body).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(error)) if error.is::<LengthLimitError>() => return too_large(limits.body_bytes_max),
         Ok(Err(_)) => return text(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
         Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time\n"),
     };
-    visit.place.work();
-    visit.place.share().work(bytes.len(), answer_body(&bytes, &caller, visit, shared)).await
+    visit.slot.set_busy();
+    visit.slot.share().work(bytes.len(), answer_body(&bytes, &caller, visit, shared)).await
 }
 
 async fn answer_body(
@@ -219,7 +219,9 @@ async fn answer_body(
         return refused(StatusCode::TOO_MANY_REQUESTS, why);
     }
     match requests.answer(&shared.api, caller, &Plain).await {
-        Some(answer) => json(StatusCode::OK, shared.answers.hold(answer, caller.origin, visit.place.leave())),
+        Some(answer) => {
+            json(StatusCode::OK, shared.answers.hold(answer, caller.origin, visit.slot.close_signal()))
+        }
         None => json(StatusCode::OK, Bytes::new()),
     }
 }

@@ -1,9 +1,9 @@
 //! An answer that lasts: the events of a page, for as long as somebody looks at it.
 //!
-//! Its client lets nobody wait, although it says nothing: it reads what comes. So it keeps its place while the answer
+//! Its client is not idle although it sends nothing: it reads what comes. So it keeps its slot while the answer
 //! lasts. How many such answers there may be is up to whoever gives them.
 
-use super::{Body, places::Working};
+use super::{Body, connection_slots::BusyGuard};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{
@@ -17,7 +17,7 @@ use std::{
 
 struct Lasting {
     body: Body,
-    _working: Working,
+    _busy: BusyGuard,
 }
 
 /// Whether it is not known how long an answer is: it ends when there is nothing more to say.
@@ -26,8 +26,8 @@ pub(super) fn is_lasting(response: &Response<Body>) -> bool {
 }
 
 /// The same answer; the node works for its client until it has ended, or the client has gone.
-pub(super) fn lasting(response: Response<Body>, working: Working) -> Response<Body> {
-    response.map(|body| Lasting { body, _working: working }.boxed_unsync())
+pub(super) fn lasting(response: Response<Body>, busy: BusyGuard) -> Response<Body> {
+    response.map(|body| Lasting { body, _busy: busy }.boxed_unsync())
 }
 
 impl hyper::body::Body for Lasting {

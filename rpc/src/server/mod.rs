@@ -12,12 +12,12 @@
 
 mod access;
 mod batch;
+mod connection_slots;
 mod held;
 mod http;
 mod lasting;
 mod outgoing;
 mod patient;
-mod places;
 mod rate;
 mod share;
 mod subscriptions;
@@ -29,11 +29,11 @@ pub use http::{Body, Routes, discard, nothing_else, text};
 pub(crate) use share::aside;
 
 use crate::api::Api;
+use connection_slots::{ConnectionSlot, ConnectionSlots};
 use held::Answers;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use patient::Patient;
-use places::{Place, Places};
 use rate::Rates;
 use std::{
     io,
@@ -77,9 +77,10 @@ impl Server {
         let (stop, stopped) = watch::channel(false);
         let (is_open, open) = mpsc::channel(1);
         let limits = &api.config.limits;
-        let (rates, answers, places) = (Rates::new(limits), Answers::new(limits), Places::new(limits));
+        let (rates, answers, slots) =
+            (Rates::new(limits), Answers::new(limits), ConnectionSlots::new(limits));
         let shared = Arc::new(Shared { api, routes, rates, answers, stopped });
-        let task = tokio::spawn(accept(listener, shared, places, is_open));
+        let task = tokio::spawn(accept(listener, shared, slots, is_open));
         Ok(Self { address, stop, task, open })
     }
 
@@ -96,7 +97,12 @@ impl Server {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>, is_open: mpsc::Sender<()>) {
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    slots: Arc<ConnectionSlots>,
+    is_open: mpsc::Sender<()>,
+) {
     let mut stopped = shared.stopped.clone();
     loop {
         let accepted = tokio::select! {
@@ -111,19 +117,19 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, places: Arc<Places>,
                 continue;
             }
         };
-        if places.are_taken() {
+        if slots.is_full() {
             // Those who have come lately may have sent their requests already; nobody gives way unheard.
             tokio::task::yield_now().await;
         }
         // If nobody gives way the connection is closed at once; the client sees that it was not served.
-        let Some(place) = places.take() else { continue };
+        let Some(slot) = slots.take() else { continue };
         let _ = stream.set_nodelay(true);
         let (shared, is_open) = (shared.clone(), is_open.clone());
         tokio::spawn(async move {
             let _counted = Counted::new(&shared.api);
             tokio::select! {
-                () = connection(stream, peer, shared, &place) => {}
-                () = place.left() => {}
+                () = connection(stream, peer, shared, &slot) => {}
+                () = slot.closed() => {}
             }
             drop(is_open);
         });
@@ -152,12 +158,12 @@ async fn until(stopped: &mut watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stopped| *stopped).await;
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, place: &Place) {
+async fn connection(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, slot: &ConnectionSlot) {
     let mut stopped = shared.stopped.clone();
     let (upgraded, mut upgrade) = mpsc::channel(1);
     let idle_timeout = shared.api.config.limits.idle_timeout;
     let stream = Patient::new(stream, idle_timeout);
-    let service = service_fn(|request| http::answer(request, peer, place, shared.clone(), upgraded.clone()));
+    let service = service_fn(|request| http::answer(request, peer, slot, shared.clone(), upgraded.clone()));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(idle_timeout).max_headers(64).half_close(false);
     let served = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
@@ -169,7 +175,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, pl
             let _ = served.await;
         }
     }
-    // A WebSocket goes on where the request ended, and keeps the connection's place.
+    // A WebSocket goes on where the request ended, and keeps the connection's slot.
     if let Ok(task) = upgrade.try_recv() {
         websocket::serve(task, shared.clone()).await;
     }

@@ -68,7 +68,7 @@ impl Drop for Kind {
 }
 
 /// Where a subscription is asked for, and where it tells; it begins with `begun`.
-pub(super) struct Place<'a> {
+pub(super) struct Subscriber<'a> {
     pub(super) space: &'a str,
     pub(super) outgoing: Outgoing,
     pub(super) begun: oneshot::Receiver<()>,
@@ -105,14 +105,19 @@ impl Subscriptions {
     }
 
     /// Starts a subscription.
-    pub(super) fn start(&self, api: &Arc<Api>, params: &Params, place: Place<'_>) -> Result<Json, Error> {
-        let kind = Kind::read(place.space, api, params)?;
-        self.add(api, place, |named, place| {
+    pub(super) fn start(
+        &self,
+        api: &Arc<Api>,
+        params: &Params,
+        subscriber: Subscriber<'_>,
+    ) -> Result<Json, Error> {
+        let kind = Kind::read(subscriber.space, api, params)?;
+        self.add(api, subscriber, |named, subscriber| {
             self.teller.lock().get_or_insert_with(|| {
                 let teller = Teller {
                     notices: api.hub.listen(),
                     list: self.list.clone(),
-                    outgoing: place.outgoing.clone(),
+                    outgoing: subscriber.outgoing.clone(),
                     share: self.share.clone(),
                     slow: self.slow.clone(),
                 };
@@ -121,20 +126,27 @@ impl Subscriptions {
             let after = api.hub.sent();
             let begun = match kind {
                 Kind::Syncing => {
-                    tokio::spawn(named.clone().tell_that_it_is_in_step(place.outgoing, place.begun));
+                    tokio::spawn(
+                        named.clone().tell_that_it_is_in_step(subscriber.outgoing, subscriber.begun),
+                    );
                     None
                 }
-                _ => Some(place.begun),
+                _ => Some(subscriber.begun),
             };
             Subscription { named, kind: Arc::new(kind), after, begun }
         })
     }
 
     /// Starts a subscription of an extension.
-    pub(super) fn start_other(&self, api: &Api, notices: Notices, place: Place<'_>) -> Result<Json, Error> {
-        self.add(api, place, |named, place| {
+    pub(super) fn start_other(
+        &self,
+        api: &Api,
+        notices: Notices,
+        subscriber: Subscriber<'_>,
+    ) -> Result<Json, Error> {
+        self.add(api, subscriber, |named, subscriber| {
             let (slow, telling) = (self.slow.clone(), named.clone());
-            let Place { outgoing, begun, .. } = place;
+            let Subscriber { outgoing, begun, .. } = subscriber;
             let task = tokio::spawn(async move {
                 if begun.await.is_ok() {
                     telling.pass_on(notices, &outgoing).await;
@@ -149,18 +161,18 @@ impl Subscriptions {
     fn add(
         &self,
         api: &Api,
-        place: Place<'_>,
-        make: impl FnOnce(Named, Place<'_>) -> Subscription,
+        subscriber: Subscriber<'_>,
+        make: impl FnOnce(Named, Subscriber<'_>) -> Subscription,
     ) -> Result<Json, Error> {
         let mut list = self.list.lock();
         if list.len() >= self.max {
             let why = format!("too many subscriptions, at most {} on a connection", self.max);
             return Err(Error::new(error::LIMIT, why));
         }
-        let method = format!("{}_subscription", place.space).into();
+        let method = format!("{}_subscription", subscriber.space).into();
         let named = Named { method, name: id().into() };
         let answer = api.reply(&*named.name);
-        list.push(make(named, place));
+        list.push(make(named, subscriber));
         answer
     }
 
@@ -170,8 +182,8 @@ impl Subscriptions {
         let name = params.required::<String>(0)?;
         let mut list = self.list.lock();
         match list.iter().position(|subscription| *subscription.named.name == *name) {
-            Some(place) => {
-                list.remove(place);
+            Some(subscriber) => {
+                list.remove(subscriber);
                 api.reply(&true)
             }
             None => Err(Error::other("subscription not found")),

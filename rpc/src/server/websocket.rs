@@ -7,11 +7,11 @@
 use super::{
     Body, Shared, access,
     batch::{Connection, Requests, write},
+    connection_slots::CloseSignal,
     http::{Visit, text},
-    outgoing::Outgoing,
-    places::Leave,
+    outgoing::{Outgoing, Waiting},
     share::{Share, aside},
-    subscriptions::{Place, Subscriptions},
+    subscriptions::{Subscriber, Subscriptions},
 };
 use crate::{
     Error, Params,
@@ -19,16 +19,20 @@ use crate::{
     error,
 };
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt, future::BoxFuture};
+use futures_util::{
+    SinkExt, StreamExt,
+    future::BoxFuture,
+    stream::{SplitSink, SplitStream},
+};
 use hyper::{
     Request, Response, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
-    upgrade::OnUpgrade,
+    upgrade::{OnUpgrade, Upgraded as Upgrade},
 };
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_tungstenite::{
     WebSocketStream,
@@ -48,7 +52,7 @@ pub(super) struct Upgraded {
     peer: SocketAddr,
     caller: Caller,
     share: Arc<Share>,
-    leave: Leave,
+    close_signal: CloseSignal,
 }
 
 pub(super) fn is_upgrade(request: &Request<Incoming>) -> bool {
@@ -84,14 +88,14 @@ pub(super) fn upgrade(
     let (Some(accept), Some(b"13")) = (accept, version) else {
         return text(StatusCode::BAD_REQUEST, "not a WebSocket handshake of version 13\n");
     };
-    if !visit.place.become_websocket() {
+    if !visit.slot.become_websocket() {
         return text(StatusCode::TOO_MANY_REQUESTS, "too many WebSockets, try again later\n");
     }
     let operator = access::is_operator(&shared.api.config, request.headers());
-    let caller = Caller { operator, origin: visit.place.origin(visit.peer), here: None };
+    let caller = Caller { operator, origin: visit.slot.origin(visit.peer), here: None };
     let on = hyper::upgrade::on(&mut request);
-    let (share, leave) = (visit.place.share().clone(), visit.place.leave().clone());
-    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share, leave }).is_err() {
+    let (share, close_signal) = (visit.slot.share().clone(), visit.slot.close_signal().clone());
+    if upgraded.try_send(Upgraded { on, peer: visit.peer, caller, share, close_signal }).is_err() {
         return text(StatusCode::BAD_REQUEST, "this connection is a WebSocket already\n");
     }
     let mut response = text(StatusCode::SWITCHING_PROTOCOLS, "");
@@ -108,7 +112,7 @@ pub(super) struct Client {
     shared: Arc<Shared>,
     peer: SocketAddr,
     caller: Caller,
-    leave: Leave,
+    close_signal: CloseSignal,
     outgoing: Outgoing,
     subscriptions: Subscriptions,
 }
@@ -125,12 +129,12 @@ impl Connection for OneMessage<'_> {
         let (api, (space, verb)) = (&shared.api, method.split_once('_')?);
         let own = ["eth", "builder"].contains(&space);
         let (begin, begun) = oneshot::channel();
-        let place = Place { space, outgoing: outgoing.clone(), begun };
+        let subscriber = Subscriber { space, outgoing: outgoing.clone(), begun };
         let result = match verb {
-            "subscribe" if own => subscriptions.start(api, params, place),
+            "subscribe" if own => subscriptions.start(api, params, subscriber),
             "subscribe" => {
                 let notices = api.subscribe(space, params, caller)?;
-                notices.and_then(|notices| subscriptions.start_other(api, notices, place))
+                notices.and_then(|notices| subscriptions.start_other(api, notices, subscriber))
             }
             "unsubscribe" if own || subscriptions.has(params) => subscriptions.end(api, params),
             _ => return None,
@@ -143,7 +147,7 @@ impl Connection for OneMessage<'_> {
 }
 
 pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
-    let Upgraded { on, peer, mut caller, share, leave } = upgraded;
+    let Upgraded { on, peer, mut caller, share, close_signal } = upgraded;
     let Ok(io) = on.await else { return };
     // Each message is answered by a task of its own, which goes on when the client is gone: what it sent is sent. But what
     // it only wanted to know is not worked on any more.
@@ -155,59 +159,70 @@ pub(super) async fn serve(upgraded: Upgraded, shared: Arc<Shared>) {
         .max_frame_size(Some(limits.body_bytes_max))
         .read_buffer_size(16 * 1024);
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(io), Role::Server, Some(config)).await;
-    let (mut sink, mut stream) = socket.split();
-    let (outgoing, mut queue) = Outgoing::new(limits);
+    let (sink, stream) = socket.split();
+    let (outgoing, queue) = Outgoing::new(limits);
     let idle = limits.idle_timeout;
     let subscriptions = Subscriptions::new(limits.subscriptions_max, share.clone());
     let mut stopped = shared.stopped.clone();
-    let client = Arc::new(Client { shared, peer, caller, leave, outgoing, subscriptions });
-    let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
-    let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
-    let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
-    let write = async {
-        loop {
-            // What is being sent counts as long as it is.
-            let (message, _part) = match tokio::time::timeout(idle / 2, queue.recv()).await {
-                Ok(Some(waiting)) => (waiting.message, Some(waiting.part)),
-                Ok(None) => break,
-                Err(_) => (Message::Ping(Default::default()), None),
-            };
-            let _held = message.clone();
-            // The library copies a message into its own buffer before it writes any of it, and clients that are told much
-            // have thousands of messages: they are sent in turn, so that a request waits for a few and not for all.
-            let send = share.work(message.len(), sink.send(message));
-            match tokio::time::timeout(idle, send).await {
-                Ok(Ok(())) => {}
-                _ => break,
-            }
-        }
-        let _ = tokio::time::timeout(idle / 10, sink.close()).await;
-    };
-    let read = async {
-        while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
-            let text: Bytes = match message {
-                Message::Text(text) => text.into(),
-                Message::Binary(bytes) => bytes,
-                Message::Close(_) => break,
-                _ => continue,
-            };
-            let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
-            let Ok(turn) = at_once.clone().acquire_owned().await else { break };
-            let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
-            let (client, share) = (client.clone(), share.clone());
-            tokio::spawn(async move {
-                share.work(text.len(), client.answer(&text)).await;
-                drop((turn, part));
-            });
-        }
-    };
+    let client = Arc::new(Client { shared, peer, caller, close_signal, outgoing, subscriptions });
     tokio::select! {
-        () = write => {}
-        () = read => {}
+        () = write_all(sink, queue, &share, idle) => {}
+        () = read_all(stream, &client, &share, idle) => {}
         () = client.subscriptions.cut_off() => {}
         () = super::until(&mut stopped) => {}
     }
     client.subscriptions.end_all();
+}
+
+type Socket = WebSocketStream<TokioIo<Upgrade>>;
+
+/// Sends what waits to be sent, and pings while nothing does, until the connection breaks or a send takes too long.
+async fn write_all(
+    mut sink: SplitSink<Socket, Message>,
+    mut queue: mpsc::Receiver<Waiting>,
+    share: &Share,
+    idle: Duration,
+) {
+    loop {
+        // What is being sent counts as long as it is.
+        let (message, _part) = match tokio::time::timeout(idle / 2, queue.recv()).await {
+            Ok(Some(waiting)) => (waiting.message, Some(waiting.part)),
+            Ok(None) => break,
+            Err(_) => (Message::Ping(Default::default()), None),
+        };
+        let _held = message.clone();
+        // The library copies a message into its own buffer before it writes any of it, and clients that are told much
+        // have thousands of messages: they are sent in turn, so that a request waits for a few and not for all.
+        let send = share.work(message.len(), sink.send(message));
+        match tokio::time::timeout(idle, send).await {
+            Ok(Ok(())) => {}
+            _ => break,
+        }
+    }
+    let _ = tokio::time::timeout(idle / 10, sink.close()).await;
+}
+
+/// Starts a task for each message, as many and as large ones at once as one client may have.
+async fn read_all(mut stream: SplitStream<Socket>, client: &Arc<Client>, share: &Arc<Share>, idle: Duration) {
+    let at_once = Arc::new(Semaphore::new(MESSAGES_AT_ONCE_MAX));
+    let bytes_max = client.shared.api.config.limits.outgoing_bytes_max.min(Semaphore::MAX_PERMITS);
+    let bytes_at_once = Arc::new(Semaphore::new(bytes_max));
+    while let Ok(Some(Ok(message))) = tokio::time::timeout(idle, stream.next()).await {
+        let text: Bytes = match message {
+            Message::Text(text) => text.into(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(_) => break,
+            _ => continue,
+        };
+        let size = u32::try_from(text.len().min(bytes_max)).unwrap_or(u32::MAX);
+        let Ok(turn) = at_once.clone().acquire_owned().await else { break };
+        let Ok(part) = bytes_at_once.clone().acquire_many_owned(size).await else { break };
+        let (client, share) = (client.clone(), share.clone());
+        tokio::spawn(async move {
+            share.work(text.len(), client.answer(&text)).await;
+            drop((turn, part));
+        });
+    }
 }
 
 impl Client {
@@ -226,7 +241,8 @@ impl Client {
             }
             Ok(requests) => requests.answer(api, &self.caller, &message).await,
         };
-        let answer = answer.map(|answer| self.shared.answers.hold(answer, self.caller.origin, &self.leave));
+        let answer =
+            answer.map(|answer| self.shared.answers.hold(answer, self.caller.origin, &self.close_signal));
         let text = answer.and_then(|answer| aside(answer.len(), || Utf8Bytes::try_from(answer).ok()));
         if let Some(answer) = text {
             self.outgoing.send(Message::Text(answer)).await;

@@ -1,7 +1,7 @@
 //! A receipt.
 
 use super::{LogView, Mined};
-use crate::{LogEntry, chain::Chain};
+use crate::{LogEntry, evm_chain_spec::EvmChainSpec};
 use alloy_consensus::{Eip658Value, Header, ReceiptEnvelope, Transaction as _, TxReceipt, Typed2718};
 use alloy_primitives::{Address, B256, Bloom, U8, U64, U128};
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub(crate) struct ReceiptView<'a> {
 
 /// The receipts of a block from the `first` on, `count` of them.
 pub(crate) fn receipts<'a>(
-    chain: &'a Chain,
+    chain: &'a EvmChainSpec,
     header: &'a Header,
     hash: B256,
     transactions: &'a [Transaction],
@@ -64,7 +64,7 @@ pub(crate) fn receipts<'a>(
 impl<'a> ReceiptView<'a> {
     /// Shows a receipt; `before` are the gas and the logs of the transactions before it.
     fn new(
-        chain: &Chain,
+        chain: &EvmChainSpec,
         header: &Header,
         mined: Mined,
         tx: &Transaction,

@@ -6,7 +6,7 @@ use crate::{Command, Gateway};
 use ::sender::target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
-use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, Snapshot, SubmitError};
+use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, SendError, Snapshot};
 use sender_model::{
     BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
 };
@@ -106,8 +106,8 @@ impl Pool {
         };
         match self.gateway.submit(vec![tx]).await.into_iter().next() {
             Some(Ok(_)) => SendResponse::Hash,
-            Some(Err(SubmitError::Refused(error))) => refused(error),
-            Some(Err(SubmitError::Unavailable(_))) | None => SendResponse::Disconnected,
+            Some(Err(SendError::Refused(error))) => refused(error),
+            Some(Err(SendError::Unavailable(_))) | None => SendResponse::Disconnected,
         }
     }
 

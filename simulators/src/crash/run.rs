@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 use store::{
-    Chain, Options, Store,
+    ChainIdentity, Options, Store,
     faults::{Disk, Fault},
 };
 use txpool::Status;
@@ -136,7 +136,7 @@ impl World {
             code_hash: config.code_hash,
             service: ServiceState::new(genesis.id()),
         };
-        let identity = Chain {
+        let identity = ChainIdentity {
             genesis: genesis.id().hash,
             service: SERVICE,
             builder: config.builder,

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use harness::pool_backend::PoolBackend;
 use revm::state::AccountInfo;
 use rpc::{
-    Api, Chain, Config, Feed, Foreign, Health, LayerState, Limits, MemoryArchive, Parts, PoolIndex,
+    Api, Config, EvmChainSpec, Feed, Foreign, Health, LayerState, Limits, MemoryArchive, Parts, PoolIndex,
     Pretended, Proof, RecentBlock, Server, Snapshot, Sources, State, StateError, Tags,
 };
 use state::CodeSet;
@@ -57,7 +57,7 @@ pub struct Import {
     /// The newest block and its state.
     pub feed: Feed,
     /// The chain.
-    pub chain: Chain,
+    pub chain: EvmChainSpec,
 }
 
 impl Import {
@@ -67,7 +67,7 @@ impl Import {
         let genesis =
             ReceiptedBlock { block: SealedBlock::new(replay.genesis.clone(), vec![]), receipts: [].into() };
         let id = genesis.block.id();
-        let chain = Chain::recorded(&replay.file.config, id, "pectin/rpc-compat".to_owned());
+        let chain = EvmChainSpec::recorded(&replay.file.config, id, "pectin/rpc-compat".to_owned());
         let codes = Arc::new(replay.codes.clone());
         let hashes = replay.blocks.iter().map(|replayed| replayed.block.header.hash_slow());
         let hashes = Arc::new([id.hash].into_iter().chain(hashes).collect::<Vec<_>>());

@@ -45,6 +45,7 @@ impl Model {
 
     /// Everything that must hold after every step.
     pub(super) fn check(&self) {
+        self.pool.senders.check();
         self.check_partition();
         for who in (0..SENDERS).map(sender) {
             self.check_sender(who);
@@ -79,7 +80,7 @@ impl Model {
     pub(super) fn check_partition(&self) {
         let here = self.items.iter().map(|item| item.tx.hash()).collect::<BTreeSet<_>>();
         assert_eq!(here.len(), self.items.len());
-        assert_eq!(here, self.pool.by_hash.keys().copied().collect());
+        assert_eq!(here, self.pool.senders.hashes().collect());
         for hash in &self.accepted {
             let places = [here.contains(hash), self.finals.contains(hash), self.ended.contains_key(hash)];
             assert_eq!(places.iter().filter(|place| **place).count(), 1, "{hash} is in {places:?}");
@@ -113,8 +114,8 @@ impl Model {
         }
         let is_known = !own.is_empty() || self.consumed.contains_key(&who);
         assert_eq!(self.pool.next_nonce(&who), is_known.then(|| self.next_nonce(who)));
-        if let Some(s) = self.pool.by_sender.get(&who) {
-            let sender = &self.pool.senders[*s as usize];
+        if let Some(s) = self.pool.senders.key_of(&who) {
+            let sender = &self.pool.senders[s];
             assert_eq!(sender.spent, self.spent(who), "the sum of the costs");
             assert_eq!(sender.pooled, self.pooled(who));
             assert!(sender.txs.range(..sender.first).all(|entry| entry.state != State::Pending));

@@ -47,7 +47,7 @@ impl Model {
         if expected.replaced.is_none() {
             assert_eq!(item.status == Status::Pending, expected.pending);
             if item.status == Status::Queued {
-                let gone = |hash: &B256| !self.pool.by_hash.contains_key(hash);
+                let gone = |hash: &B256| !self.pool.senders.contains(hash);
                 assert!(!before.iter().any(gone), "a gapped one displaced an executable one");
             }
         }

@@ -26,6 +26,30 @@ fn block(number: u64) -> BlockId {
     BlockId::new(number, B256::with_last_byte(number as u8))
 }
 
+/// Deadlines of what has left are thrown away when there are many of them, but never that of what comes just then.
+#[test]
+fn everything_that_waits_has_a_deadline_however_many_came_and_went() {
+    let one = tx(0, 0, 1);
+    let change = StateChange { head: HEAD, accounts: &[] };
+    for count in 1020..1030 {
+        let mut came = pool();
+        for _ in 0..count {
+            insert(&mut came, &one);
+            came.remove(&one.hash(), Reason::NonceTooLow);
+        }
+        insert(&mut came, &one);
+        assert!(came.poll_timeout().is_some(), "after {count} that were removed");
+        let mut returned = pool();
+        insert(&mut returned, &one);
+        for round in 0..count {
+            returned.mark_bundled(block(round), [&one]);
+            let back = Returned { tx: one.clone(), verdict: Verdict::Innocent };
+            returned.reinsert([back], &change, NOW + Duration::from_millis(round));
+        }
+        assert!(returned.poll_timeout().is_some(), "after {count} releases");
+    }
+}
+
 #[test]
 fn a_gap_is_waited_for_and_filled() {
     let mut pool = pool();

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 #[test]
 fn missing_ancestors_are_asked_for_within_limits() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     let mut blocks = Vec::new();
     for slot in 1..=40 {
         let block = source.make(source.head(), slot, Body::default());
         source.follower.import(block.clone());
         blocks.push(block);
     }
-    let mut chain = Chain::with(Limits { orphans_max: 10, wanted_max: 3, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { orphans_max: 10, wanted_max: 3, ..Limits::default() });
     for block in blocks.iter().skip(1).step_by(2) {
         chain.follower.import(block.clone());
     }
@@ -28,7 +28,7 @@ fn missing_ancestors_are_asked_for_within_limits() {
 
 #[test]
 fn memory_is_bounded_by_unfinalized_blocks() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let mut sizes = BTreeSet::new();
     let mut recent = vec![chain.head(); 2];
     for n in 0..400 {
@@ -54,7 +54,7 @@ fn memory_is_bounded_by_unfinalized_blocks() {
 
 #[test]
 fn a_flood_of_forks_stays_within_the_limit() {
-    let mut chain = Chain::with(Limits { unfinalized_max: 20, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { unfinalized_max: 20, ..Limits::default() });
     let root = chain.head();
     for salt in 0..100 {
         let fork = chain.make(root, 1, Body { salt, ..Body::default() });
@@ -69,9 +69,9 @@ fn a_flood_of_forks_stays_within_the_limit() {
 /// final; that must be enough.
 #[test]
 fn a_long_chain_of_lies_cannot_keep_the_honest_one_out() {
-    let mut honest = Chain::new();
+    let mut honest = FollowedChain::new();
     let blocks = honest.grow(60);
-    let mut chain = Chain::with(Limits { unfinalized_max: 20, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { unfinalized_max: 20, ..Limits::default() });
     chain.follower.import(blocks[0].clone());
     for slot in 2..40 {
         let lie = chain.make(chain.head(), slot, Body { salt: 7, ..Body::default() });
@@ -89,7 +89,7 @@ fn a_long_chain_of_lies_cannot_keep_the_honest_one_out() {
 
 #[test]
 fn what_validators_call_final_is_not_pushed_out() {
-    let mut chain = Chain::with(Limits { unfinalized_max: 20, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { unfinalized_max: 20, ..Limits::default() });
     let root = chain.head();
     let low = chain.extend(vec![], &[]);
     let keys = keys(&chain.author);
@@ -106,9 +106,9 @@ fn what_validators_call_final_is_not_pushed_out() {
 /// and words on a block in reach are enough to go on.
 #[test]
 fn a_gap_above_the_limit_ends_in_full_until_a_word_comes_in_reach() {
-    let mut honest = Chain::new();
+    let mut honest = FollowedChain::new();
     let blocks = honest.grow(30);
-    let mut chain = Chain::with(Limits { unfinalized_max: 20, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { unfinalized_max: 20, ..Limits::default() });
     for block in &blocks[..20] {
         assert_eq!(chain.follower.import(block.clone()).refused, []);
     }
@@ -123,13 +123,13 @@ fn a_gap_above_the_limit_ends_in_full_until_a_word_comes_in_reach() {
 
 #[test]
 fn blocks_with_made_up_parents_do_not_starve_the_others() {
-    let blocks = Chain::new().grow(5);
+    let blocks = FollowedChain::new().grow(5);
     let made_up = |i: u64| {
         let mut block = blocks[0].clone();
         block.header.unsealed.parent = HeaderHash(Hash::from(alloy_primitives::U256::from(i + 77)));
         block
     };
-    let mut chain = Chain::with(Limits { wanted_max: 4, orphans_max: 40, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { wanted_max: 4, orphans_max: 40, ..Limits::default() });
     (0..20).for_each(|i| drop(chain.follower.import(made_up(i))));
     chain.follower.import(blocks[4].clone());
     assert!(!chain.follower.wanted().contains(&blocks[3].header.hash()), "it stands in line");
@@ -147,8 +147,8 @@ fn blocks_with_made_up_parents_do_not_starve_the_others() {
 
 #[test]
 fn what_validators_call_final_is_asked_for_first_and_kept() {
-    let blocks = Chain::new().grow(5);
-    let mut chain = Chain::with(Limits { wanted_max: 4, orphans_max: 20, ..Limits::default() });
+    let blocks = FollowedChain::new().grow(5);
+    let mut chain = FollowedChain::with(Limits { wanted_max: 4, orphans_max: 20, ..Limits::default() });
     for i in 0..100 {
         let mut block = blocks[0].clone();
         block.header.unsealed.parent = HeaderHash(Hash::from(alloy_primitives::U256::from(i + 77)));

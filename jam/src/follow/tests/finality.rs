@@ -5,7 +5,7 @@ use crate::{Assurance, Guarantee, Purpose, block::ValidatorSignature};
 
 #[test]
 fn finality_needs_more_than_two_thirds_of_the_validators() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let block = chain.extend(vec![], &[]);
     let keys = (0..6).map(|i| Ed25519Secret::trivial(i).public()).collect::<Vec<_>>();
     // Four of six, a stranger, the same one again, and one who names a block that does not exist.
@@ -27,7 +27,7 @@ fn finality_needs_more_than_two_thirds_of_the_validators() {
 
 #[test]
 fn a_block_that_validators_call_final_is_asked_for() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let block = chain.make(chain.head(), 1, Body::default());
     let hash = block.header.hash();
     for i in 0..2 {
@@ -43,7 +43,7 @@ fn a_block_that_validators_call_final_is_asked_for() {
 }
 
 /// A block with an epoch mark that announces these validators.
-fn announcing(chain: &Chain, slot: u32, key: impl Fn(u32) -> Ed25519Key) -> Block {
+fn announcing(chain: &FollowedChain, slot: u32, key: impl Fn(u32) -> Ed25519Key) -> Block {
     let mut block = chain.make(chain.head(), slot, Body::default());
     let mark = block.header.unsealed.epoch_mark.as_mut().unwrap();
     (0..).zip(&mut mark.validators).for_each(|(i, keys)| keys.ed25519 = key(i));
@@ -55,7 +55,7 @@ fn announcing(chain: &Chain, slot: u32, key: impl Fn(u32) -> Ed25519Key) -> Bloc
 /// a word.
 #[test]
 fn made_up_validators_cannot_make_anything_final() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend(vec![], &[]);
     let liars = (0..6).map(|i| stranger(i).public()).collect::<Vec<_>>();
     for slot in [12, 24] {
@@ -93,7 +93,7 @@ fn made_up_validators_cannot_make_anything_final() {
     assert_eq!(chain.follower.view().finalized_fate(package(1)), Fate::NotSeen);
 
     // The honest chain goes on and becomes final as ever.
-    let honest = Chain::new().grow(2);
+    let honest = FollowedChain::new().grow(2);
     let last = honest[1].header.hash();
     honest.into_iter().for_each(|block| drop(chain.follower.import(block)));
     let keys = keys(&chain.author);
@@ -103,7 +103,7 @@ fn made_up_validators_cannot_make_anything_final() {
 
 #[test]
 fn a_long_gap_is_crossed_epoch_by_epoch() {
-    let mut chain = Chain::of(Author::changing(PARAMS, 1), Limits::default());
+    let mut chain = FollowedChain::of(Author::changing(PARAMS, 1), Limits::default());
     chain.grow(30);
     // Words on a block two epochs ahead. Who speaks validates in all three epochs, and one joins per epoch.
     let head = chain.head();
@@ -116,17 +116,17 @@ fn a_long_gap_is_crossed_epoch_by_epoch() {
 #[test]
 fn words_may_come_before_the_blocks_that_make_their_speakers_validators() {
     let author = Author::changing(PARAMS, 3);
-    let mut source = Chain::of(author.clone(), Limits::default());
+    let mut source = FollowedChain::of(author.clone(), Limits::default());
     let blocks = source.grow(26);
     let mut finals = Vec::new();
     for slot in [5, 11, 17, 23, 26] {
         let view = source.follower.view_from(blocks[slot - 1].header.hash()).unwrap();
         finals.push((view.head(), view.epoch().current.keys().to_vec()));
     }
-    let mut late = Chain::of(author.clone(), Limits::default());
+    let mut late = FollowedChain::of(author.clone(), Limits::default());
     blocks.iter().for_each(|block| drop(late.follower.import(block.clone())));
     finals.iter().for_each(|(at, keys)| drop(late.claim(keys, at.hash, at.slot)));
-    let mut early = Chain::of(author, Limits::default());
+    let mut early = FollowedChain::of(author, Limits::default());
     finals.iter().for_each(|(at, keys)| drop(early.claim(keys, at.hash, at.slot)));
     blocks.iter().for_each(|block| drop(early.follower.import(block.clone())));
     assert_eq!(late.follower.finalized().slot, 26);
@@ -135,7 +135,7 @@ fn words_may_come_before_the_blocks_that_make_their_speakers_validators() {
 
 #[test]
 fn strangers_words_are_bounded_and_never_displace_validators() {
-    let mut chain = Chain::with(Limits { strangers_max: 10, ..Limits::default() });
+    let mut chain = FollowedChain::with(Limits { strangers_max: 10, ..Limits::default() });
     let block = chain.extend(vec![], &[]);
     let keys = keys(&chain.author);
     chain.claim(&keys[..4], block, 1);
@@ -151,7 +151,7 @@ fn strangers_words_are_bounded_and_never_displace_validators() {
 /// The chain zeroes the keys of offenders, so several validators may share the null key, which everybody can sign for.
 #[test]
 fn null_keys_have_no_voice() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend(vec![], &[]);
     let key = |i: u32| if i < 3 { Ed25519Key::ZERO } else { Ed25519Secret::trivial(i).public() };
     for slot in [12, 24] {
@@ -169,7 +169,7 @@ fn null_keys_have_no_voice() {
 /// folds over what blocks accumulated is told what each of them did.
 #[test]
 fn what_finality_went_past_is_told() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     let mut blocks = Vec::new();
     for (slot, available) in [(1, vec![]), (2, vec![0]), (3, vec![])] {
         let reports = if slot == 1 { vec![source.report(1, 0)] } else { vec![] };
@@ -177,7 +177,7 @@ fn what_finality_went_past_is_told() {
         source.follower.import(block.clone());
         blocks.push(block);
     }
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let keys = keys(&chain.author);
     chain.claim(&keys, source.head(), 3);
     let updates = blocks.iter().rev().map(|block| chain.follower.import(block.clone())).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use crate::rules::{assurances::AssuranceRefusal, disputes::DisputeRefusal, epoch
 
 #[test]
 fn a_mark_with_made_up_entropy_is_refused() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let mut block = chain.make(chain.head(), 12, Body::default());
     let mark = block.header.unsealed.epoch_mark.as_mut().unwrap();
     mark.tickets_entropy = Hash::repeat_byte(0x66);
@@ -14,7 +14,7 @@ fn a_mark_with_made_up_entropy_is_refused() {
 
 #[test]
 fn a_liar_changes_nothing() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend(vec![chain.report(1, 0)], &[]);
     let honest = || Body { reports: vec![chain.report(2, 1)], available: vec![0], salt: 0 };
     let good = chain.make(chain.head(), 2, honest());
@@ -79,13 +79,13 @@ fn a_liar_changes_nothing() {
 
 #[test]
 fn children_of_a_refused_block_are_refused_whenever_they_come() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     source.extend(vec![], &[]);
     let mut bad = source.make(source.head(), 2, Body::default());
     bad.header.unsealed.offenders = vec![stranger(0).public()];
     let mut child = source.make(source.head(), 3, Body::default());
     child.header.unsealed.parent = bad.header.hash();
-    let mut early = Chain::new();
+    let mut early = FollowedChain::new();
     early.extend(vec![], &[]);
     early.follower.import(child.clone());
     assert_eq!(early.follower.wanted(), [bad.header.hash()]);
@@ -96,7 +96,7 @@ fn children_of_a_refused_block_are_refused_whenever_they_come() {
 
 #[test]
 fn a_tampered_body_does_not_taint_the_honest_header() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     let report = source.report(1, 0);
     let honest = source.make(source.head(), 1, Body { reports: vec![report], ..Body::default() });
     source.follower.import(honest.clone());
@@ -105,7 +105,7 @@ fn a_tampered_body_does_not_taint_the_honest_header() {
     fake.extrinsic = crate::Extrinsic::EMPTY;
 
     // While the parent is known, and while the fake itself would have to wait.
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     assert_eq!(chain.refusal(fake.clone()), Some(Refused::Extrinsic));
     assert_eq!(chain.follower.import(child.clone()).refused, []);
     assert_eq!(chain.follower.wanted(), [honest.header.hash()]);
@@ -117,11 +117,11 @@ fn a_tampered_body_does_not_taint_the_honest_header() {
 
 #[test]
 fn a_body_is_checked_before_a_block_waits() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     let blocks = source.grow(2);
     let mut fake = blocks[1].clone();
     fake.extrinsic.preimages.push(crate::block::Preimage { requester: 0, blob: vec![0; 1000].into() });
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     assert_eq!(chain.refusal(fake), Some(Refused::Extrinsic));
     blocks.into_iter().rev().for_each(|block| assert_eq!(chain.follower.import(block).refused, []));
     assert_eq!(chain.head(), source.head());
@@ -129,9 +129,9 @@ fn a_body_is_checked_before_a_block_waits() {
 
 #[test]
 fn a_block_of_the_future_is_refused_but_not_for_ever() {
-    let mut source = Chain::new();
+    let mut source = FollowedChain::new();
     let blocks = source.grow(3);
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.follower.note_slot(1);
     assert_eq!(chain.refusal(blocks[1].clone()), Some(Refused::Future));
     assert_eq!(chain.follower.import(blocks[0].clone()).refused, []);
@@ -143,7 +143,7 @@ fn a_block_of_the_future_is_refused_but_not_for_ever() {
 
 #[test]
 fn a_child_that_contradicts_a_root_from_the_state_is_refused() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let parent = chain.extend(vec![], &[]);
     let child = chain.make(parent, 2, Body::default());
     let mut recent = crate::state::RecentBlocks::EMPTY;
@@ -162,7 +162,7 @@ fn a_child_that_contradicts_a_root_from_the_state_is_refused() {
 
 #[test]
 fn a_made_up_verdict_does_not_drop_a_report() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let report = chain.report(1, 0);
     let condemned = report.hash();
     chain.extend(vec![report], &[]);

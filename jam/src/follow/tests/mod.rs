@@ -29,12 +29,12 @@ fn stranger(i: u32) -> Ed25519Secret {
 }
 
 /// A follower with the author whose blocks it follows.
-struct Chain {
+struct FollowedChain {
     author: Author,
     follower: Follower,
 }
 
-impl Chain {
+impl FollowedChain {
     fn new() -> Self {
         Self::with(Limits::default())
     }
@@ -123,7 +123,7 @@ impl Chain {
 
 #[test]
 fn the_life_of_a_package() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     assert_eq!(chain.fate(1), Fate::NotSeen);
     let reported = chain.extend(vec![chain.report(1, 1)], &[]);
     assert_eq!(chain.fate(1), Fate::Reported { core: 1, block: reported });
@@ -146,7 +146,7 @@ fn the_life_of_a_package() {
 
 #[test]
 fn a_report_that_does_not_become_available_is_dropped_and_frees_its_core() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend_at(1, vec![chain.report(1, 0)], &[]);
     chain.extend_at(5, vec![], &[]);
     assert!(matches!(chain.fate(1), Fate::Reported { .. }));
@@ -162,7 +162,7 @@ fn a_report_that_does_not_become_available_is_dropped_and_frees_its_core() {
 
 #[test]
 fn a_package_whose_block_loses_is_gone_by_reorg() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let root = chain.head();
     let losing = chain.extend(vec![chain.report(1, 0)], &[]);
     let a = chain.make(root, 2, Body::default());
@@ -183,7 +183,7 @@ fn a_package_whose_block_loses_is_gone_by_reorg() {
 
 #[test]
 fn an_anchor_lives_for_eight_blocks() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let anchor = chain.extend(vec![], &[]);
     for left in (1..=8).rev() {
         assert_eq!(chain.follower.view().anchor_life(anchor), left);
@@ -205,10 +205,11 @@ fn an_anchor_lives_for_eight_blocks() {
 
 #[test]
 fn roots_become_known_from_the_next_header_and_from_the_state() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let first = chain.extend(vec![], &[]);
-    let root =
-        |chain: &Chain| chain.follower.view().recent().find(|block| block.hash == first).unwrap().clone();
+    let root = |chain: &FollowedChain| {
+        chain.follower.view().recent().find(|block| block.hash == first).unwrap().clone()
+    };
     assert_eq!((root(&chain).state_root, root(&chain).beefy_root), (None, None));
     chain.extend(vec![], &[]);
     assert!(root(&chain).state_root.is_some());
@@ -231,7 +232,7 @@ fn roots_become_known_from_the_next_header_and_from_the_state() {
 
 #[test]
 fn a_package_waits_for_what_it_depends_on() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let first = chain.report(1, 0);
     let mut second = chain.report(2, 1);
     second.context.prerequisites.insert(package(1));
@@ -244,7 +245,7 @@ fn a_package_waits_for_what_it_depends_on() {
 
 #[test]
 fn what_waits_longer_than_an_epoch_is_dropped() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     let first = chain.report(1, 0);
     let mut second = chain.report(2, 1);
     second.context.prerequisites.insert(package(1));
@@ -257,9 +258,9 @@ fn what_waits_longer_than_an_epoch_is_dropped() {
 
 #[test]
 fn a_package_cannot_come_twice() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend(vec![chain.report(1, 0)], &[]);
-    let again = |chain: &Chain| {
+    let again = |chain: &FollowedChain| {
         let reports = vec![chain.report(1, 1)];
         chain.make(chain.head(), chain.slot() + 1, Body { reports, ..Body::default() })
     };
@@ -280,7 +281,7 @@ fn a_package_cannot_come_twice() {
 
 #[test]
 fn guarantees_of_the_rotation_before_are_believed_across_epochs() {
-    let mut chain = Chain::new();
+    let mut chain = FollowedChain::new();
     chain.extend_at(10, vec![], &[]);
     let report = chain.report(1, 0);
     let assignment = chain.follower.view().assignment(11).unwrap();
@@ -296,7 +297,7 @@ fn guarantees_of_the_rotation_before_are_believed_across_epochs() {
 
 #[test]
 fn the_next_epochs_guarantors_are_known_in_advance() {
-    let mut chain = Chain::of(Author::changing(PARAMS, 2), Limits::default());
+    let mut chain = FollowedChain::of(Author::changing(PARAMS, 2), Limits::default());
     chain.extend_at(10, vec![], &[]);
     let view = chain.follower.view();
     let ahead = view.assignment(14).unwrap();

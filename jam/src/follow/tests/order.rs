@@ -14,7 +14,7 @@ type Final = (HeaderHash, u32, Vec<Ed25519Key>);
 
 /// A random tree of blocks with reports and availability, in an order in which parents come first.
 fn random_tree(author: &Author, seed: u64) -> (Vec<Block>, Vec<Final>) {
-    let mut chain = Chain::of(author.clone(), Limits::default());
+    let mut chain = FollowedChain::of(author.clone(), Limits::default());
     let mut source = Source::new(&PARAMS, seed);
     let mut known = vec![chain.head()];
     let mut blocks = Vec::new();
@@ -83,7 +83,7 @@ proptest! {
     ) {
         let author = Author::changing(PARAMS, turnover);
         let (blocks, finals) = random_tree(&author, seed);
-        let fresh = || Chain::of(author.clone(), Limits::default());
+        let fresh = || FollowedChain::of(author.clone(), Limits::default());
         let deliver = |order: Vec<usize>| {
             let mut chain = fresh();
             for index in order {
@@ -133,7 +133,7 @@ proptest! {
     fn a_checkpoint_is_as_good_as_having_been_there(seed: u64) {
         let author = Author::changing(PARAMS, 1);
         let (blocks, finals) = random_tree(&author, seed);
-        let mut chain = Chain::of(author, Limits::default());
+        let mut chain = FollowedChain::of(author, Limits::default());
         blocks.iter().for_each(|block| drop(chain.follower.import(block.clone())));
         for (hash, slot, keys) in finals.iter().rev().take(3) {
             chain.claim(keys, *hash, *slot);
@@ -153,12 +153,12 @@ proptest! {
     #[test]
     fn updates_name_every_package_whose_fate_changed(seed: u64, order: [u8; 32]) {
         let (blocks, finals) = random_tree(&Author::new(PARAMS), seed);
-        let mut chain = Chain::new();
-        let fates = |chain: &Chain| (0..48).map(|n| {
+        let mut chain = FollowedChain::new();
+        let fates = |chain: &FollowedChain| (0..48).map(|n| {
             (chain.fate(n), chain.follower.view().finalized_fate(package(n)))
         }).collect::<Vec<_>>();
         let mut before = fates(&chain);
-        let mut check = |chain: &Chain, update: &Update| {
+        let mut check = |chain: &FollowedChain, update: &Update| {
             let after = fates(chain);
             for n in 0..48 {
                 let changed = before[n as usize] != after[n as usize];
@@ -184,9 +184,9 @@ proptest! {
 #[test]
 fn updates_are_the_same_every_time() {
     let update = || {
-        let mut chain = Chain::new();
+        let mut chain = FollowedChain::new();
         let root = chain.head();
-        let fork = |chain: &mut Chain, parent, slot, salt, reports| {
+        let fork = |chain: &mut FollowedChain, parent, slot, salt, reports| {
             let block = chain.make(parent, slot, Body { salt, reports, ..Body::default() });
             let hash = block.header.hash();
             chain.follower.import(block);

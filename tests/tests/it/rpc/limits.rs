@@ -229,7 +229,7 @@ fn what_is_wrong_with_a_filter_is_named() {
 /// Whoever looks at the page says nothing and reads; for others, who want its place, that looked like idleness.
 #[test]
 fn a_stream_keeps_its_place() {
-    let limits = Limits { connections_max: 2, give_way_after: Duration::ZERO, ..Limits::default() };
+    let limits = Limits { connections_max: 2, evict_idle_after: Duration::ZERO, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
     let routes: rpc::Routes = Arc::new(|_| {
         let frames = futures_util::stream::unfold((), |()| async {

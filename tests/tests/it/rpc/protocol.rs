@@ -153,7 +153,7 @@ fn each_client_has_its_rate() {
 #[test]
 fn connections_are_limited_and_come_free_again() {
     let never = Duration::from_secs(3600);
-    let limits = Limits { connections_max: 2, give_way_after: never, ..Limits::default() };
+    let limits = Limits { connections_max: 2, evict_idle_after: never, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     let (mut a, mut b) = (world.client(), world.client());
@@ -168,7 +168,7 @@ fn connections_are_limited_and_come_free_again() {
 /// Clients that connected and sent nothing, or half a request, kept everybody else out for a minute.
 #[test]
 fn who_lets_the_node_wait_gives_way_to_who_comes() {
-    let limits = Limits { connections_max: 2, give_way_after: Duration::ZERO, ..Limits::default() };
+    let limits = Limits { connections_max: 2, evict_idle_after: Duration::ZERO, ..Limits::default() };
     let world = world_with(Config { limits, ..Config::default() });
     let call = br#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
     let mut silent = std::net::TcpStream::connect(world.url.trim_start_matches("http://")).unwrap();

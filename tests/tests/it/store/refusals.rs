@@ -6,7 +6,7 @@ use jam::{Ed25519Secret, HeaderHash};
 use queue::Record;
 use redb::ReadableTable;
 use std::{fs, path::Path};
-use store::{Chain, Options, Store, StoreError, faults::Disk};
+use store::{ChainIdentity, Options, Store, StoreError, faults::Disk};
 use types::BlockId;
 
 fn sentence(path: &Path, options: Options) -> String {
@@ -69,10 +69,10 @@ fn the_data_of_another_chain_is_refused() {
     drop(Store::open(&path, options(), &genesis()).unwrap());
     let ours = identity();
     let others = [
-        ("genesis block", Chain { genesis: B256::repeat_byte(1), ..ours }),
-        ("service", Chain { service: 8, ..ours }),
-        ("builder", Chain { builder: Ed25519Secret::trivial(1).public(), ..ours }),
-        ("JAM genesis", Chain { jam_genesis: HeaderHash(B256::repeat_byte(2)), ..ours }),
+        ("genesis block", ChainIdentity { genesis: B256::repeat_byte(1), ..ours }),
+        ("service", ChainIdentity { service: 8, ..ours }),
+        ("builder", ChainIdentity { builder: Ed25519Secret::trivial(1).public(), ..ours }),
+        ("JAM genesis", ChainIdentity { jam_genesis: HeaderHash(B256::repeat_byte(2)), ..ours }),
     ];
     for (what, chain) in others {
         let sentence = sentence(&path, Options { chain, ..options() });
@@ -146,7 +146,7 @@ fn the_format_before_is_taken_over() {
     store.commit(&batch(&Writer::new().accept(std::slice::from_ref(&tx)))).unwrap();
     drop(store);
     with_schema(&path, 3);
-    let other = Chain { service: 8, ..identity() };
+    let other = ChainIdentity { service: 8, ..identity() };
     assert!(sentence(&path, Options { chain: other, ..options() }).contains("another chain"));
     let store = Store::open(&path, options(), &genesis()).unwrap();
     store.check(|_| {}).unwrap();

@@ -7,7 +7,7 @@ use queue::{Record, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
 use std::sync::{Arc, LazyLock};
-use store::{Batch, Chain as Identity, Options, Unfinished};
+use store::{Batch, ChainIdentity, Options, Unfinished};
 use txpool::{Lookup, Status};
 use types::{BlockId, Reason, Release, ReleasedBy, Time, Transaction};
 
@@ -41,8 +41,8 @@ fn make_genesis() -> Genesis {
     genesis
 }
 
-pub(super) fn identity() -> Identity {
-    Identity {
+pub(super) fn identity() -> ChainIdentity {
+    ChainIdentity {
         genesis: genesis().id().hash,
         service: SERVICE,
         builder: blocks::config().builder,

@@ -33,7 +33,7 @@ struct Fork {
 
 /// The chain.
 #[derive(Clone, Debug)]
-pub struct Chain {
+pub struct EvmChainSpec {
     /// What transactions are signed for.
     pub chain_id: u64,
     /// The first block.
@@ -48,7 +48,7 @@ pub struct Chain {
     contracts: BTreeMap<&'static str, Address>,
 }
 
-impl Chain {
+impl EvmChainSpec {
     /// Our own chain: Osaka without blobs.
     pub fn new(config: &service::Config, genesis: BlockId, beneficiary: Address, version: String) -> Self {
         Self {

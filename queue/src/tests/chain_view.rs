@@ -1,7 +1,7 @@
 //! What the chain gives and takes back: availability, forks, order, finality, a foreign head.
 
 use super::harness::*;
-use crate::{Action, EnqueueError, State, SubmitError};
+use crate::{Action, CommitSubmissionError, EnqueueError, State};
 use jam::PackageHash;
 use std::collections::BTreeSet;
 use types::BlockId;
@@ -134,7 +134,7 @@ fn a_foreign_head_halts_everything() {
     world.block(&[], &[0]);
     world.go_to_window();
     let committed = world.queue.commit_submission(&before, package_of(&before), world.now);
-    assert_eq!(committed, Err(SubmitError::Moved));
+    assert_eq!(committed, Err(CommitSubmissionError::Moved));
     assert_eq!((world.send(), world.actions.clone()), (vec![], vec![Action::Halt { head: foreign.block }]));
     assert_eq!(world.try_seal(1), Err(EnqueueError::Halted));
     let line = format!("Queue: The service's head {} was not built here; building stops", foreign.block);

@@ -1,9 +1,9 @@
 //! What the chain says: every bundle whose inputs changed is judged anew, by index.
 
 use crate::{
-    Action, Queue, Record,
+    Action, Queue, Record, Version,
     bundle::{Phase, Seen, State},
-    view::{ChainInput, Head},
+    chain_head::{ChainHead, ChainInput},
 };
 use jam::follow::Fate;
 use service::accumulate::ServiceState;
@@ -14,8 +14,8 @@ impl Queue {
     /// Takes a new view of the chain and of the service.
     pub fn handle_chain(&mut self, input: &ChainInput<'_>, now: Time) {
         let mut affected = self.affected_by_service(input);
-        affected.extend(input.packages.iter().filter_map(|package| self.by_package.get(package)));
-        let is_first = self.head.replace(Head::of(input)).is_none();
+        affected.extend(input.packages.iter().filter_map(|package| self.bundles.block_of(package)));
+        let is_first = self.head.replace(ChainHead::of(input, self.config.history)).is_none();
         self.watch_for_foreign_head(input.service.best.head());
         if is_first {
             self.begin(input, now);
@@ -23,7 +23,7 @@ impl Queue {
         for core in input.cores {
             affected.extend(self.note_core(*core, input, now));
         }
-        affected.extend(self.outlived_anchors());
+        affected.extend(self.deadlines.outlived(self.height()));
         for number in affected {
             self.judge(number, input);
         }
@@ -34,21 +34,21 @@ impl Queue {
     /// The blocks between the old and the new heads of the service, and those that began or ceased to wait there.
     fn affected_by_service(&self, input: &ChainInput<'_>) -> BTreeSet<u64> {
         let mut affected = BTreeSet::new();
-        let old = self.head.as_ref().map(|head| &head.service);
+        let old = self.head.as_ref().map(ChainHead::service);
         let pairs = [
             (old.map(|old| &old.best), &input.service.best),
             (old.map(|old| &old.finalized), &input.service.finalized),
         ];
         for (old, new) in pairs {
             let Some(old) = old else {
-                affected.extend(self.bundles.keys());
+                affected.extend(self.bundles.numbers(..));
                 continue;
             };
             if std::sync::Arc::ptr_eq(old, new) {
                 continue;
             }
             let (a, b) = (old.head().number, new.head().number);
-            affected.extend(self.bundles.range(a.min(b)..=a.max(b)).map(|(number, _)| *number));
+            affected.extend(self.bundles.numbers(a.min(b)..=a.max(b)));
             affected.extend(old.waiting().chain(new.waiting()).map(|block| block.number));
         }
         affected
@@ -56,29 +56,23 @@ impl Queue {
 
     /// A head that was not built here stops everything.
     fn watch_for_foreign_head(&mut self, head: BlockId) {
-        let ours = match self.bundles.get(&head.number) {
+        let base = self.bundles.base();
+        let ours = match self.bundles.get(head.number) {
             Some(bundle) => bundle.block == head,
-            None => head == self.base || head.number < self.base.number,
+            None => head == base || head.number < base.number,
         };
         if !ours && self.halted.is_none() {
             self.halted = Some(head);
-            self.events.push(Event::ForeignHead { head });
-            self.actions.push_back(Action::Halt { head });
+            self.outbox.tell(Event::ForeignHead { head });
+            self.outbox.push_action(Action::Halt { head });
         }
     }
 
     /// Notes whether a core is busy; the timeout of a bundle that was given to it runs only while it is free.
     fn note_core(&mut self, core: u16, input: &ChainInput<'_>, now: Time) -> Option<u64> {
-        let busy = input.view.core(core).is_some();
-        let was_busy = self.occupied.contains(&core);
-        if busy {
-            self.occupied.insert(core)
-        } else {
-            self.occupied.remove(&core)
-        };
-        self.sort_core(core);
-        let number = self.submitted.get(&core).copied()?;
-        if busy != was_busy {
+        let has_changed = self.cores.set_occupied(core, input.view.core(core).is_some());
+        let number = self.cores.owner(core)?;
+        if has_changed {
             self.restart_timer(number, now);
         }
         Some(number)
@@ -89,27 +83,20 @@ impl Queue {
         for core in 0..self.config.cores {
             self.note_core(core, input, now);
         }
-        for number in self.submitted.values().copied().collect::<Vec<_>>() {
+        for number in self.cores.owners().collect::<Vec<_>>() {
             self.restart_timer(number, now);
         }
     }
 
     /// The timeout begins anew.
     fn restart_timer(&mut self, number: u64, now: Time) {
-        let height = self.head.as_ref().map_or(0, |head| head.best.height);
+        let height = self.height();
         self.change(number, |bundle| (bundle.timer, bundle.since_height) = (Some(now), height));
-    }
-
-    /// Submitted bundles whose anchor has become too old at the best block.
-    fn outlived_anchors(&self) -> Vec<u64> {
-        let Some(head) = &self.head else { return vec![] };
-        let due = self.anchors.range(..=(head.best.height, u64::MAX));
-        due.map(|(_, number)| *number).collect()
     }
 
     /// Decides anew what the chain says about a bundle, and whether it must be sent again.
     fn judge(&mut self, number: u64, input: &ChainInput<'_>) {
-        let Some(bundle) = self.bundles.get(&number) else { return };
+        let Some(bundle) = self.bundles.get(number) else { return };
         let (before, phase) = (bundle.seen, bundle.phase);
         let seen = self.look(number, input);
         let is_gone = seen == Seen::Nowhere && before != Seen::Nowhere;
@@ -122,15 +109,17 @@ impl Queue {
             self.decide(Record::Requeued { block: number, counted: false, again: false });
         }
         if seen != before {
-            self.note_passed(number, seen);
+            if matches!(seen, Seen::Applied | Seen::Final) {
+                self.abandonment.note_passed(number);
+            }
             self.change(number, |bundle| bundle.seen = seen);
         }
-        let Some(State::Submitted { anchor, .. }) = self.bundles.get(&number).map(|bundle| bundle.state)
+        let Some(State::Submitted { anchor, .. }) = self.bundles.get(number).map(|bundle| bundle.state)
         else {
             return;
         };
         let head = self.head.as_ref().expect("a chain view is being handled");
-        if head.anchor_life(anchor, &self.config) == 0 && !self.timeout_decides(number) {
+        if head.anchor_life(anchor) == 0 && !self.timeout_decides(number) {
             // Not reported while its anchor lived. If that counts against it, a timeout has said so.
             self.requeue(number, false, false);
         }
@@ -138,19 +127,14 @@ impl Queue {
 
     /// Under the specification's policy anchors live shorter than the timeout, so it alone says when to give up.
     fn timeout_decides(&self, number: u64) -> bool {
-        let runs = self.bundles.get(&number).is_some_and(|bundle| bundle.timer.is_some());
+        let runs = self.bundles.get(number).is_some_and(|bundle| bundle.timer.is_some());
         runs && self.config.policy == crate::Policy::Spec
-    }
-
-    fn note_passed(&mut self, number: u64, seen: Seen) {
-        let passed = matches!(seen, Seen::Applied | Seen::Final);
-        self.passed_since_release |= passed && number >= self.released_from;
     }
 
     /// What the chain says about a bundle, through any of its versions.
     fn look(&mut self, number: u64, input: &ChainInput<'_>) -> Seen {
         self.note_duplicates(number, input);
-        let Some(bundle) = self.bundles.get(&number) else { return Seen::Nowhere };
+        let Some(bundle) = self.bundles.get(number) else { return Seen::Nowhere };
         if self.is_applied(number, &input.service.finalized) {
             return Seen::Final;
         }
@@ -158,8 +142,8 @@ impl Queue {
             return Seen::Applied;
         }
         let mut found: Option<(u32, Option<u16>)> = None;
-        for version in bundle.versions.iter().filter(|version| self.by_package.contains_key(&version.package))
-        {
+        let known = |version: &&Version| self.bundles.block_of(&version.package).is_some();
+        for version in bundle.versions.iter().filter(known) {
             let place = match input.view.fate(version.package) {
                 Fate::Reported { core, .. } => Some(core),
                 Fate::Available { .. } => None,
@@ -182,32 +166,33 @@ impl Queue {
 
     /// Counts the versions that are guaranteed beside the first one.
     fn note_duplicates(&mut self, number: u64, input: &ChainInput<'_>) {
-        let Some(bundle) = self.bundles.get_mut(&number) else { return };
+        let Some(bundle) = self.bundles.get(number) else { return };
+        let block = bundle.block;
         let stands = |fate: Fate| {
             matches!(fate, Fate::Reported { .. } | Fate::Available { .. } | Fate::Accumulated { .. })
         };
         let standing = bundle.versions.iter().filter(|version| stands(input.view.fate(version.package)));
         let duplicates = standing.count().saturating_sub(1);
-        if duplicates <= bundle.duplicates {
+        if duplicates == 0 {
             return;
         }
-        self.stats.duplicate_guarantees += (duplicates - bundle.duplicates) as u64;
-        bundle.duplicates = duplicates;
-        self.events.push(Event::DuplicateGuarantee { block: bundle.block });
+        let more = self.bundles.raise_duplicates(number, duplicates);
+        if more > 0 {
+            self.stats.duplicate_guarantees += more as u64;
+            self.outbox.tell(Event::DuplicateGuarantee { block });
+        }
     }
 
     /// Whether the service has applied a bundle: its head is the bundle or a block on top of it.
     fn is_applied(&self, number: u64, service: &ServiceState) -> bool {
         let head = service.head();
-        let is_ours = self.bundles.get(&head.number).is_some_and(|bundle| bundle.block == head);
-        head.number >= number && is_ours
+        head.number >= number && self.bundles.get_block(head).is_some()
     }
 
     /// Everything up to the service's final head is final.
     fn finalize(&mut self, head: BlockId) {
-        let is_ours = self.bundles.get(&head.number).is_some_and(|bundle| bundle.block == head);
-        if is_ours && self.halted.is_none() {
-            let last = self.bundles.range(..=head.number).map(|(number, _)| *number).collect::<Vec<_>>();
+        if self.bundles.get_block(head).is_some() && self.halted.is_none() {
+            let last = self.bundles.numbers(..=head.number).collect::<Vec<_>>();
             for number in last {
                 self.change(number, |bundle| bundle.seen = Seen::Final);
             }

@@ -13,6 +13,7 @@ use jam::{
     Block, Extrinsic, Header, HeaderHash,
     codec::{self, Decode, DecodeError, Decoder, Encode},
     spec::StateKey,
+    trie::TrieNode,
 };
 
 /// A block's name and slot.
@@ -205,9 +206,6 @@ impl Payload for StateRequest {
         Ok(Self { header, start, end, bytes_max })
     }
 }
-
-/// A node of the state's trie.
-pub type TrieNode = alloy_primitives::FixedBytes<64>;
 
 /// A part of a state, with the nodes that prove it. See [`StateRange::prove`] and [`StateRange::root`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
