@@ -9,6 +9,10 @@
 //!
 //! Where bytes would be refused at the first signature or hash, a target mends what it must (it holds all keys), so that
 //! what comes behind is looked at too. `fuzz/README.md` says what each target promises.
+//!
+//! This is a crate because `fuzz/` is a workspace of its own, built with instrumentation, and should build no judge and no
+//! test; and because targets need features of the product's crates that nothing else does: `model` (a plain twin to
+//! compare with), `offline` (streams from memory) and `sample` (random values).
 
 mod block_import;
 mod bundle_refine;

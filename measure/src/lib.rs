@@ -1,7 +1,12 @@
 //! What we cost against what is unavoidable.
 //!
 //! A ratio runs two sides, ours and the floor, turn by turn in one process and compares their CPU time: the machine's
-//! other work hits both alike. The value is the median over the pairs.
+//! other work hits both alike. The value is the median over the pairs. Each module measures one part of the product and lists
+//! its ratios; the binary `ratios` of `tests` runs them.
+//!
+//! This is a crate because what is measured must be what ships: it turns on no planted bug and no failing disk, only
+//! `jam`'s `sample`, whose author makes the blocks that are followed. (A build of all binaries of `tests` unifies features
+//! all the same. The product itself, where it is measured as a process, is built alone.)
 
 mod anvil;
 mod block;
