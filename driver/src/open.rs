@@ -13,7 +13,7 @@ pub(crate) struct Open<O> {
     attempts: u32,
     transactions_max: usize,
     is_full: bool,
-    /// Grows with each transaction, so that whoever shows the block knows whether it changed.
+    /// Grows with each transaction, so that the published view knows whether the block changed.
     changes: u64,
 }
 

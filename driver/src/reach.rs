@@ -78,7 +78,7 @@ mod tests {
         let follower = Follower::new(Params::TINY, author.start(), Limits::default());
         let (view, mut reach) = (follower.view(), Reach::default());
         let slot = view.head().slot + 1;
-        assert_eq!(reach.derive(&view, slot), Some([0, 1].into()), "nobody is connected");
+        assert_eq!(reach.derive(&view, slot), Some([0, 1].into()), "no validator is connected");
         assert_eq!(reach.derive(&view, slot), None, "nothing has changed");
         let guarantor = view.guarantors(1, slot)[0];
         reach.set_peers([guarantor].into());

@@ -19,7 +19,7 @@ pub struct Limits {
     /// WebSockets among them, which are never closed at the limit.
     pub websockets_max: usize,
     /// Large answers of all clients that wait to be read. When there is no room for another one, one that its client should
-    /// have read gives way, first of the address that holds most.
+    /// have read is evicted, first of the address that holds most.
     pub answers_bytes_max: usize,
     /// Subscriptions of one connection.
     pub subscriptions_max: usize,
@@ -27,7 +27,7 @@ pub struct Limits {
     pub outgoing_messages_max: usize,
     /// The same in bytes; also what its messages may take that are worked on.
     pub outgoing_bytes_max: usize,
-    /// Filters of all clients. When there are as many, one of the client that has most gives way to the next.
+    /// Filters of all clients. At the limit a filter of the client that has most of them is removed for the next one.
     pub filters_max: usize,
     /// How long a filter lives that nobody asks for.
     pub filter_ttl: Duration,

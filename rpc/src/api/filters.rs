@@ -1,8 +1,8 @@
 //! Filters: clients without a lasting connection ask what is new since they last asked.
 //!
-//! A filter is a cursor in the hub's list of what happened. It forgets nothing and holds nothing; if nobody asks for it
-//! for a while, or what it still has to tell is no longer kept, it is gone. An answer tells as much as fits into it; the
-//! next one goes on from there.
+//! A filter is a cursor in the hub's list of what happened. It forgets nothing and holds nothing; if no client asks for
+//! it for a while, or what it still has to tell is no longer kept, it is gone. An answer tells as much as fits into it;
+//! the next one goes on from there.
 
 use super::{Api, Caller, Json, LogRequest, Method};
 use crate::{

@@ -118,10 +118,10 @@ async fn accept(
             }
         };
         if slots.is_full() {
-            // Those who have come lately may have sent their requests already; nobody gives way unheard.
+            // New connections may have sent their requests already; none is closed before its request is read.
             tokio::task::yield_now().await;
         }
-        // If nobody gives way the connection is closed at once; the client sees that it was not served.
+        // If every connection is busy the new one is closed at once; its client sees that it was not served.
         let Some(slot) = slots.take() else { continue };
         let _ = stream.set_nodelay(true);
         let (shared, is_open) = (shared.clone(), is_open.clone());
