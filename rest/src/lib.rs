@@ -151,16 +151,15 @@ async fn dispatch(mut router: Router, mut request: Request<Incoming>) -> Respons
 /// `by-hash` or `by-key` could not be found; with its first letter escaped, the segment is no literal any more.
 fn revealed(method: &Method, uri: &Uri) -> Option<Uri> {
     const TRANSACTIONS: &str = "/v1/transactions/";
-    let (id, operation) = {
-        let path = uri.path().strip_prefix(TRANSACTIONS)?;
-        path.split_once('/').map_or((path, None), |(id, operation)| (id, Some(operation)))
-    };
-    let hidden = match (method, operation) {
-        (&Method::GET, None) => id == "raw",
-        (&Method::POST, Some("cancel" | "replace")) => matches!(id, "by-hash" | "by-key"),
+    let path = uri.path().strip_prefix(TRANSACTIONS)?;
+    let hidden = match *method {
+        Method::GET => path == "raw",
+        Method::POST => {
+            matches!(path, "by-hash/cancel" | "by-hash/replace" | "by-key/cancel" | "by-key/replace")
+        }
         _ => false,
     };
-    let (first, others) = uri.path().strip_prefix(TRANSACTIONS).filter(|_| hidden)?.split_at_checked(1)?;
+    let (first, others) = path.split_at_checked(1).filter(|_| hidden)?;
     let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
     format!("{TRANSACTIONS}%{:02x}{others}{query}", first.as_bytes().first()?).parse().ok()
 }

@@ -142,8 +142,7 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        // Numbers and texts can always be written.
-        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let body = serde_json::to_vec(&self).expect("numbers and texts can be written");
         let mut response =
             (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
