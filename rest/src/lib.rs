@@ -1,47 +1,56 @@
 //! REST for managed accounts, `/v1`, on the same port as JSON-RPC and under its rules for hosts and connections.
 //!
 //! ```text
-//!   /v1/.. ─▶ token? ─▶ table of routes ─▶ body, query, path ─▶ sender::Sender ─▶ JSON, or a problem (RFC 9457)
+//!   /v1/.. ─▶ token? ─▶ axum's router ─▶ admission ─▶ extractors ─▶ sender::Sender ─▶ JSON, or a problem (RFC 9457)
 //! ```
 //!
-//! It is a crate of its own, since `sender` may not use `rpc`; and there is no framework: what one would do here is
-//! a table ([`routes::ROUTES`]), and the table also makes the OpenAPI document, so that neither can know a path that the
-//! other does not. The document is kept in the repository and a test compares it.
+//! It is a crate of its own, since `sender` may not use `rpc`. The server is `rpc`'s: it hands over requests, and axum's
+//! router is called as a service. One list ([`api::routes`]) makes the router and the OpenAPI document, and schemas are
+//! derived from the serde types, so the document knows every path and field that callers meet. It is kept in the
+//! repository and a test compares it.
 //!
-//! Everything needs the operator's token, on a development network nothing does. The document and its page need none.
+//! Everything needs the operator's token, except on a development network. The document and its page need none.
 
 mod accounts;
-mod call;
-mod openapi;
+mod api;
+mod extract;
 mod page;
 mod problem;
-mod routes;
 mod schemas;
 mod transactions;
 mod webhooks;
 
-pub use openapi::document;
+pub use api::document;
 
 use ::sender::{Sender, http::Client};
+use axum::{
+    Router,
+    response::{IntoResponse, Response},
+};
 use bytes::Bytes;
-use call::Call;
 use futures_util::FutureExt;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::{
-    Method, Request, Response, StatusCode,
-    body::{Body as _, Incoming},
+    HeaderMap, Method, Request, StatusCode, Uri,
+    body::Incoming,
     header::{self, HeaderName, HeaderValue},
 };
 use problem::Problem;
-use routes::{ROUTES, Route};
 use rpc::{Body, Routes};
 use serde::Serialize;
 use std::sync::Arc;
+use tower_service::Service;
 
-const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-/// The page loads nothing and runs nothing.
+/// The docs page loads nothing and runs nothing.
 const PAGE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// No cache keeps a response, and no browser takes it for anything but what it is.
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+];
 
 /// See the [crate](self).
 pub struct Rest {
@@ -50,37 +59,23 @@ pub struct Rest {
     config: rpc::Config,
     /// Whether no token is needed.
     open: bool,
-    /// What webhooks are delivered with, to refuse an address that could never be reached.
+    /// What webhooks are delivered with, to reject an address that could never be reached.
     webhooks: Client,
     document: Bytes,
     page: Bytes,
 }
 
-/// A result.
-struct Answer {
-    status: StatusCode,
-    body: Option<Vec<u8>>,
-    replayed: bool,
+/// What a handler returns.
+type Reply = Result<Response, Problem>;
+
+/// A value as JSON. axum's own `Json` would answer a value that cannot be written with the serializer's message.
+fn json<T: Serialize>(status: StatusCode, value: &T) -> Reply {
+    let body = serde_json::to_vec(value).map_err(|why| Problem::internal(&why))?;
+    Ok((status, [(header::CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-impl Answer {
-    fn json<T: Serialize>(status: StatusCode, value: &T) -> Result<Self, Problem> {
-        let body = serde_json::to_vec(value).map_err(|why| Problem::internal(&why))?;
-        Ok(Self { status, body: Some(body), replayed: false })
-    }
-
-    fn ok<T: Serialize>(value: &T) -> Result<Self, Problem> {
-        Self::json(StatusCode::OK, value)
-    }
-
-    const fn nothing() -> Self {
-        Self { status: StatusCode::NO_CONTENT, body: None, replayed: false }
-    }
-
-    const fn replayed(mut self, replayed: bool) -> Self {
-        self.replayed = replayed;
-        self
-    }
+fn ok<T: Serialize>(value: &T) -> Reply {
+    json(StatusCode::OK, value)
 }
 
 impl Rest {
@@ -92,14 +87,14 @@ impl Rest {
         Arc::new(Self { sender, config, open, webhooks, document, page })
     }
 
-    /// Answers `/v1` and leaves the rest to somebody else.
+    /// Answers `/v1`; other paths go to `otherwise`.
     pub fn routes(self: &Arc<Self>, otherwise: Option<Routes>) -> Routes {
-        let rest = self.clone();
+        let (rest, router) = (self.clone(), api::router(self));
         Arc::new(move |request| {
             let path = request.uri().path();
             if path == "/v1" || path.starts_with("/v1/") {
-                let rest = rest.clone();
-                return async move { rest.answer(request).await }.boxed();
+                let (rest, router) = (rest.clone(), router.clone());
+                return async move { rest.answer(router, request).await }.boxed();
             }
             match &otherwise {
                 Some(otherwise) => otherwise(request),
@@ -108,90 +103,87 @@ impl Rest {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let path = request.uri().path();
-        match (request.method(), path) {
+    async fn answer(&self, router: Router, request: Request<Incoming>) -> hyper::Response<Body> {
+        let mut response = match (request.method(), request.uri().path()) {
             (&Method::GET, "/v1/openapi.json") => {
-                response(StatusCode::OK, "application/json", self.document.clone())
+                ([(header::CONTENT_TYPE, "application/json")], self.document.clone()).into_response()
             }
             (&Method::GET, "/v1" | "/v1/" | "/v1/docs") => {
-                let mut response = response(StatusCode::OK, "text/html; charset=utf-8", self.page.clone());
-                let policy = HeaderValue::from_static(PAGE_POLICY);
-                response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
-                response
+                let kind = (header::CONTENT_TYPE, "text/html; charset=utf-8");
+                let policy = (header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+                ([kind, policy], self.page.clone()).into_response()
             }
-            _ => self.call(request).await.unwrap_or_else(|problem| problem.into_response()),
-        }
-    }
-
-    async fn call(&self, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
-        if !self.open && !rpc::is_operator(&self.config, request.headers()) {
-            return Err(Problem::unauthorized());
-        }
-        let (route, names) = find(request.method(), request.uri().path())?;
-        let call = self.read(request, names).await?;
-        let Answer { status, body, replayed } = (route.handler)(self, &call).await?;
-        let mut response = response(status, "application/json", body.unwrap_or_default().into());
-        if replayed {
-            response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
-        }
-        Ok(response)
-    }
-
-    /// Reads what came with a request. A page of another origin can post a form without asking, but not JSON; so only
-    /// JSON is taken, also where nothing is needed.
-    async fn read(&self, request: Request<Incoming>, names: Vec<String>) -> Result<Call, Problem> {
-        let (head, body) = request.into_parts();
-        if head.method == Method::POST && !call::is_json(&head.headers) {
-            return Err(Problem::media_type());
-        }
-        let limits = &self.config.limits;
-        if body.size_hint().lower() > limits.body_bytes_max as u64 {
-            rpc::discard(body, limits).await;
-            return Err(Problem::body_too_large(limits.body_bytes_max));
-        }
-        let body = Limited::new(body, limits.body_bytes_max).collect();
-        let body = match tokio::time::timeout(limits.idle_timeout, body).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(why)) if why.is::<LengthLimitError>() => {
-                return Err(Problem::body_too_large(limits.body_bytes_max));
-            }
-            Ok(Err(_)) => return Err(Problem::invalid("the body did not arrive")),
-            Err(_) => return Err(Problem::slow()),
+            // Before the router, so that without the token no path can be told from another.
+            _ if !self.is_allowed(request.headers()) => Problem::unauthorized().into_response(),
+            _ => dispatch(router, request).await,
         };
-        Call::new(&head, names, body)
+        let headers = response.headers_mut();
+        headers.extend(HEADERS);
+        // hyper sets it where there may be one; axum also does for 204.
+        headers.remove(header::CONTENT_LENGTH);
+        response.map(|body| body.map_err(Into::into).boxed_unsync())
+    }
+
+    fn is_allowed(&self, headers: &HeaderMap) -> bool {
+        self.open || rpc::is_operator(&self.config, headers)
     }
 }
 
-/// The route of a path, and what stands where the path has names.
-fn find(method: &Method, path: &str) -> Result<(&'static Route, Vec<String>), Problem> {
-    let mut other = Vec::new();
-    for route in ROUTES {
-        match call::match_path(route.path, path) {
-            Some(names) if route.method == method.as_str() => return Ok((route, names?)),
-            Some(_) => other.push(route.method),
-            None => {}
+/// Calls the router, with two deviations from what axum does by itself.
+async fn dispatch(mut router: Router, mut request: Request<Incoming>) -> Response {
+    if let Some(uri) = revealed(request.method(), request.uri()) {
+        *request.uri_mut() = uri;
+    }
+    // axum answers HEAD with the handler of GET. Here it is a method that no path has, like TRACE.
+    if request.method() == Method::HEAD {
+        *request.method_mut() = Method::TRACE;
+    }
+    let Ok(response) = router.call(request).await;
+    match response.headers().get(header::ALLOW) {
+        Some(allow) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
+            Problem::no_method(allow.to_str().unwrap_or_default()).into_response()
+        }
+        _ => response,
+    }
+}
+
+/// The router prefers a literal segment to a name in its place, whatever the method. So a transaction with the name `raw`,
+/// `by-hash` or `by-key` could not be found; with its first letter escaped, the segment is no literal any more.
+fn revealed(method: &Method, uri: &Uri) -> Option<Uri> {
+    const TRANSACTIONS: &str = "/v1/transactions/";
+    let path = uri.path().strip_prefix(TRANSACTIONS)?;
+    let hidden = match *method {
+        Method::GET => path == "raw",
+        Method::POST => {
+            matches!(path, "by-hash/cancel" | "by-hash/replace" | "by-key/cancel" | "by-key/replace")
+        }
+        _ => false,
+    };
+    let (first, others) = path.split_at_checked(1).filter(|_| hidden)?;
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    format!("{TRANSACTIONS}%{:02x}{others}{query}", first.as_bytes().first()?).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_literals_too_are_revealed() {
+        let revealed = |method, path: &'static str| {
+            revealed(&method, &Uri::from_static(path)).map(|uri| uri.to_string())
+        };
+        assert_eq!(
+            revealed(Method::GET, "/v1/transactions/raw?a=b"),
+            Some("/v1/transactions/%72aw?a=b".into())
+        );
+        let hidden = "/v1/transactions/by-key/cancel";
+        assert_eq!(revealed(Method::POST, hidden), Some("/v1/transactions/%62y-key/cancel".into()));
+        assert_eq!(revealed(Method::GET, hidden), None, "the key is `cancel`");
+        for path in
+            ["/v1/transactions/raw", "/v1/transactions/one/cancel", "/v1/transactions/", "/v1/groups/raw"]
+        {
+            assert_eq!(revealed(Method::POST, path), None, "{path}");
         }
     }
-    Err(if other.is_empty() { Problem::no_route() } else { Problem::no_method(&other) })
-}
-
-/// An answer. Nobody keeps it, and no browser takes it for anything but what it is.
-fn response(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Body> {
-    let is_empty = body.is_empty();
-    let body = Full::new(body).map_err(|never| match never {}).boxed_unsync();
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    let headers = [
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    if !is_empty {
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    }
-    response
 }

@@ -59,10 +59,11 @@ fn operations(page: &mut String, document: &Value) {
         }
         let _ = write!(
             page,
-            "<details><summary><span class=method>{}</span> <code>{}</code></summary><p>{}</p>",
+            "<details><summary><span class=method>{}</span> <code>{}</code></summary><p>{} {}</p>",
             escape(&method.to_uppercase()),
             escape(path),
-            text(&operation["summary"])
+            text(&operation["summary"]),
+            text(&operation["description"])
         );
         parameters(page, operation);
         answers(page, operation);
@@ -74,7 +75,7 @@ fn parameters(page: &mut String, operation: &Value) {
     let all = operation["parameters"].as_array().into_iter().flatten();
     let rows = all.map(|parameter| {
         let (name, place) = (text(&parameter["name"]), text(&parameter["in"]));
-        format!("<tr><td><code>{name}</code><td>{place}<td>{}", text(&parameter["schema"]["description"]))
+        format!("<tr><td><code>{name}</code><td>{place}<td>{}", text(&parameter["description"]))
     });
     let rows = rows.collect::<String>();
     if !rows.is_empty() {
@@ -90,11 +91,19 @@ fn answers(page: &mut String, operation: &Value) {
     page.push_str("<table><tr><th>answer<th>what<th>schema");
     for (status, answer) in entries(&operation["responses"]) {
         let content = entries(&answer["content"]).next();
-        let schema = content.and_then(|(_, content)| content["schema"]["$ref"].as_str());
-        let schema = schema.map(link).unwrap_or_default();
+        let schema = content.map(|(_, content)| linked(&content["schema"])).unwrap_or_default();
         let _ = write!(page, "<tr><td>{}<td>{}<td>{schema}", escape(status), text(&answer["description"]));
     }
     page.push_str("</table>");
+}
+
+/// A schema by name, or a list of one.
+fn linked(schema: &Value) -> String {
+    match (schema["$ref"].as_str(), schema["items"]["$ref"].as_str()) {
+        (Some(reference), _) => link(reference),
+        (None, Some(items)) => format!("list of {}", link(items)),
+        (None, None) => String::new(),
+    }
 }
 
 fn link(reference: &str) -> String {

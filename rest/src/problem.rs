@@ -1,33 +1,95 @@
 //! What went wrong, as RFC 9457 writes it, with a code for programs and whether the same may work later.
 
-use super::response;
 use ::sender::{Error, facade::ErrorKind, http::HttpError};
+use alloy_primitives::B256;
+use axum::response::{IntoResponse, Response};
 use hyper::{
-    Response, StatusCode,
+    StatusCode,
     header::{self, HeaderValue},
 };
-use rpc::Body;
-use sender_model::{AcceptError, OperationError, UsedName};
-use serde_json::{Value, json};
+use sender_model::{AcceptError, OperationError, RequestId, StateName, UsedName, openapi};
+use serde::Serialize;
 use std::fmt;
+use utoipa::ToSchema;
 
-/// What went wrong.
-#[derive(Debug)]
+/// What went wrong (RFC 9457). Nothing was done, unless the code is UNKNOWN.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Problem {
+    /// The status in words.
+    title: &'static str,
+    #[serde(serialize_with = "as_number")]
+    #[schema(value_type = u16)]
     status: StatusCode,
-    /// For programs.
-    error: &'static str,
+    /// What happened, for people.
     detail: String,
+    /// The code, for programs.
+    #[schema(pattern = "^[A-Z_]+$")]
+    error: &'static str,
+    /// Whether the same may work later.
     should_retry: bool,
-    /// More, for programs.
-    more: Option<Value>,
+    #[serde(flatten)]
+    #[schema(inline)]
+    details: Box<Details>,
     /// Methods that the path has.
+    #[serde(skip)]
     allow: Option<String>,
+}
+
+/// What some codes come with.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    /// With NONCE_CONFLICT: the next nonce.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    current_nonce: Option<u64>,
+    /// With NONCE_CONFLICT: the nonce of the transaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    attempted_nonce: Option<u64>,
+    /// With REQUEST_FORGOTTEN, and with UNKNOWN if there is one: the request to ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = RequestId)]
+    request_id: Option<RequestId>,
+    /// With REQUEST_FORGOTTEN: how the request ended (confirmed, reverted, cancelled, expired or failed) whose record was
+    /// removed and whose name is still used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = StateName)]
+    outcome: Option<StateName>,
+    /// With REQUEST_FORGOTTEN: the transaction that was mined for it, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<openapi::Hash>)]
+    hash: Option<Option<B256>>,
+    /// With REQUEST_FORGOTTEN: when the request ended, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    completed_at: Option<u64>,
+    /// With CHAIN_MISMATCH: the group's chain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    group_chain_id: Option<u64>,
+    /// With CHAIN_MISMATCH: the chain that the request names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    chain_id: Option<u64>,
+}
+
+fn as_number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u16(status.as_u16())
 }
 
 impl Problem {
     fn new(status: StatusCode, error: &'static str, detail: impl Into<String>) -> Self {
-        Self { status, error, detail: detail.into(), should_retry: false, more: None, allow: None }
+        Self {
+            title: status.canonical_reason().unwrap_or_default(),
+            status,
+            detail: detail.into(),
+            error,
+            should_retry: false,
+            details: Box::default(),
+            allow: None,
+        }
     }
 
     pub(super) fn unauthorized() -> Self {
@@ -39,8 +101,9 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", "there is nothing here; see /v1/docs")
     }
 
-    pub(super) fn no_method(allowed: &[&str]) -> Self {
-        let allow = allowed.join(", ");
+    /// `allowed` is the header as axum writes it, which adds HEAD to GET.
+    pub(super) fn no_method(allowed: &str) -> Self {
+        let allow = allowed.split(',').filter(|method| *method != "HEAD").collect::<Vec<_>>().join(", ");
         let why = format!("this path takes {allow}");
         let problem = Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", why);
         Self { allow: Some(allow), ..problem }
@@ -75,19 +138,13 @@ impl Problem {
         tracing::error!(%why, "a REST call failed");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "internal error")
     }
+}
 
-    pub(super) fn into_response(self) -> Response<Body> {
-        let mut body = json!({
-            "title": self.status.canonical_reason().unwrap_or_default(),
-            "status": self.status.as_u16(),
-            "detail": self.detail,
-            "error": self.error,
-            "shouldRetry": self.should_retry,
-        });
-        if let (Value::Object(body), Some(Value::Object(more))) = (&mut body, self.more) {
-            body.extend(more);
-        }
-        let mut response = response(self.status, "application/problem+json", body.to_string().into());
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::to_vec(&self).expect("numbers and texts can be written");
+        let mut response =
+            (self.status, [(header::CONTENT_TYPE, "application/problem+json")], body).into_response();
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
@@ -122,27 +179,45 @@ impl From<Error> for Problem {
             ErrorKind::Unknown => (StatusCode::SERVICE_UNAVAILABLE, "UNKNOWN"),
             ErrorKind::Internal => return Self::internal(&error),
         };
-        let (code, more) = match &error {
+        let (code, details) = match error {
             Error::Operation(OperationError::NonceConflict { current, attempted }) => {
-                ("NONCE_CONFLICT", Some(json!({ "currentNonce": current, "attemptedNonce": attempted })))
+                let nonces = Details {
+                    current_nonce: Some(current),
+                    attempted_nonce: Some(attempted),
+                    ..Details::default()
+                };
+                ("NONCE_CONFLICT", nonces)
             }
-            Error::Forgotten(used) => {
-                let UsedName { id, outcome, hash, completed_at, .. } = &**used;
-                let more = json!({
-                    "requestId": id, "outcome": outcome, "hash": hash, "completedAt": completed_at.as_millis(),
-                });
-                ("REQUEST_FORGOTTEN", Some(more))
+            Error::Forgotten(ref used) => ("REQUEST_FORGOTTEN", Details::of(used)),
+            Error::Uncertain { ref id, .. } => {
+                (code, Details { request_id: Some(id.clone()), ..Details::default() })
             }
-            Error::Uncertain { id, .. } => (code, Some(json!({ "requestId": id }))),
             Error::GroupChain { group_chain, chain_id, .. } => {
-                ("CHAIN_MISMATCH", Some(json!({ "groupChainId": group_chain, "chainId": chain_id })))
+                let chains = Details {
+                    group_chain_id: Some(group_chain),
+                    chain_id: Some(chain_id),
+                    ..Details::default()
+                };
+                ("CHAIN_MISMATCH", chains)
             }
-            Error::Accept(AcceptError::Mismatch(_)) => ("IDEMPOTENCY_MISMATCH", None),
-            Error::Accept(AcceptError::Expired) => ("EXPIRED", None),
-            Error::UnknownAccount(_) => ("UNKNOWN_ACCOUNT", None),
-            _ => (code, None),
+            Error::Accept(AcceptError::Mismatch(_)) => ("IDEMPOTENCY_MISMATCH", Details::default()),
+            Error::Accept(AcceptError::Expired) => ("EXPIRED", Details::default()),
+            Error::UnknownAccount(_) => ("UNKNOWN_ACCOUNT", Details::default()),
+            _ => (code, Details::default()),
         };
         let should_retry = error.should_retry();
-        Self { should_retry, more, ..Self::new(status, code, error.to_string()) }
+        Self { should_retry, details: Box::new(details), ..Self::new(status, code, error.to_string()) }
+    }
+}
+
+impl Details {
+    fn of(UsedName { id, outcome, hash, completed_at, .. }: &UsedName) -> Self {
+        Self {
+            request_id: Some(id.clone()),
+            outcome: Some(*outcome),
+            hash: Some(*hash),
+            completed_at: Some(completed_at.as_millis()),
+            ..Self::default()
+        }
     }
 }

@@ -1,63 +1,138 @@
-//! Transactions: handing over, finding, cancelling, replacing.
+//! Transactions: submission, lookup, cancellation, replacement.
 
-use super::{Answer, Rest, call::Call, problem::Problem, routes::Handled};
-use ::sender::facade::{Filter, Page, RawTransaction, SendFrom, Taken, Transaction, TransactionRequest};
+use super::{
+    Reply, Rest,
+    extract::{Body, Key, KeyHeader, Name, Query, parsed},
+    json, ok,
+    problem::Problem,
+};
+use ::sender::facade::{
+    Cancelling, Done, Filter, Page, RawTransaction, SendFrom, Taken, Transaction, TransactionRequest,
+};
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
-use hyper::StatusCode;
-use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName};
+use axum::{extract::State, response::IntoResponse};
+use hyper::{StatusCode, header::HeaderName};
+use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName, openapi};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use types::Time;
+use utoipa::{IntoParams, ToSchema};
 
-/// A request as callers write it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+const TAG: &str = "transactions";
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// What is to be done, by one account (`from`) or by the least loaded one of a group.
+// The hash of these fields as JSON tells a replay from another request under the same key, also after an update of the
+// node: their order and form stay.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NewTransaction {
+pub(super) struct NewTransaction {
+    /// The account that sends.
+    #[schema(value_type = Option<openapi::Address>)]
     from: Option<Address>,
+    /// The group whose least loaded account sends.
     group: Option<String>,
+    /// The chain; the node's own by default, or the group's. Another one than the group's is rejected.
     chain_id: Option<u64>,
+    /// The receiver; none creates a contract.
+    #[schema(value_type = Option<openapi::Address>)]
     to: Option<Address>,
+    /// Wei to transfer.
+    #[schema(value_type = Option<openapi::Quantity>)]
     value: Option<U256>,
+    /// Call data or init code.
+    #[schema(value_type = Option<openapi::Bytes>)]
     data: Option<Bytes>,
+    /// The gas limit; estimated by default.
     gas: Option<u64>,
+    /// The fees of the first attempt, both or neither; the chain's by default.
     max_fee_per_gas: Option<FeeCap>,
     max_priority_fee_per_gas: Option<FeeCap>,
+    /// The highest price per gas that any attempt may offer.
     fee_cap: Option<FeeCap>,
+    /// Slots to declare (EIP-2930).
     #[serde(default)]
     access_list: Vec<AccessListEntry>,
+    /// Whether to use the transaction type from before EIP-1559.
     #[serde(default)]
     legacy: bool,
-    /// In milliseconds.
+    /// When it expires unless it has a nonce by then, in milliseconds since 1970.
     expires_at: Option<u64>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Slots of an account.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct AccessListEntry {
+    #[schema(value_type = openapi::Address)]
     address: Address,
+    #[schema(value_type = Vec<openapi::Hash>)]
     storage_keys: Vec<B256>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A signed transaction for a reserved nonce.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = RawTransaction)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Raw {
+pub(super) struct Raw {
+    #[schema(value_type = openapi::Bytes)]
     raw_transaction: Bytes,
+    /// The token of the reservation.
     token: String,
 }
 
-#[derive(Debug, Deserialize)]
+/// The least fees of the next attempt, both or neither.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Replacement {
+pub(super) struct Replacement {
     max_fee_per_gas: Option<FeeCap>,
     max_priority_fee_per_gas: Option<FeeCap>,
 }
 
-/// A transaction with its state's name and the hash that matters, for those who want to know no more.
-#[derive(Serialize)]
+/// Which transactions to list.
+#[derive(Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-struct View {
+#[into_params(parameter_in = Query)]
+pub(super) struct Selection {
+    /// Only of this chain.
+    #[serde(default, deserialize_with = "parsed")]
+    chain_id: Option<u64>,
+    /// Only of this account.
+    #[serde(default, deserialize_with = "parsed")]
+    #[param(value_type = Option<openapi::Address>)]
+    address: Option<Address>,
+    /// Only of this group's accounts.
+    #[serde(default, deserialize_with = "parsed")]
+    group: Option<String>,
+    /// Only in this state.
+    #[serde(default, deserialize_with = "parsed")]
+    state: Option<StateName>,
+    /// The `next` of the page before.
+    #[serde(default, deserialize_with = "parsed")]
+    after: Option<RequestId>,
+    /// The most transactions of a page.
+    #[serde(default, deserialize_with = "parsed")]
+    limit: Option<usize>,
+}
+
+/// How an order was taken.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Outcome<T> {
+    pub(super) result: T,
+}
+
+/// A transaction with all that was signed for it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Transaction)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct View {
+    /// The state's name.
     status: StateName,
+    /// Of the attempt that was mined, else of the newest payload.
+    #[schema(value_type = Option<openapi::Hash>)]
     hash: Option<B256>,
     #[serde(flatten)]
+    #[schema(inline)]
     transaction: Transaction,
 }
 
@@ -107,72 +182,92 @@ impl NewTransaction {
     }
 }
 
-fn taken(Taken { transaction, replayed }: Taken) -> Result<Answer, Problem> {
+/// The response to a submission, new or replayed.
+fn accepted(Taken { transaction, replayed }: Taken) -> Reply {
     let status = if replayed { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok(Answer::json(status, &View::from(transaction))?.replayed(replayed))
+    let response = json(status, &View::from(transaction))?;
+    Ok((replayed.then_some([(REPLAYED, "true")]), response).into_response())
 }
 
-pub(super) fn submit<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let new = call.body::<NewTransaction>()?;
-        let submission = new.submission(call.key(), rest.sender.home_chain())?;
-        taken(rest.sender.submit(submission).await?)
-    })
+/// Submits a transaction. It is durable before this returns.
+#[utoipa::path(post, path = "/v1/transactions", tag = TAG, params(KeyHeader), request_body = NewTransaction, responses(
+    (status = 202, description = "It is durable.", body = View),
+    (status = 200, description = "It was known already; Idempotency-Replayed is true.", body = View,
+        headers(("Idempotency-Replayed" = String))),
+))]
+pub(super) async fn submit(
+    State(rest): State<Arc<Rest>>,
+    Key(key): Key,
+    Body(new): Body<NewTransaction>,
+) -> Reply {
+    let submission = new.submission(key, rest.sender.home_chain())?;
+    accepted(rest.sender.submit(submission).await?)
 }
 
-pub(super) fn submit_raw<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let Raw { raw_transaction, token } = call.body()?;
-        let raw = RawTransaction { key: call.key(), token, bytes: raw_transaction };
-        taken(rest.sender.submit_raw(raw).await?)
-    })
+/// Submits a transaction that was signed elsewhere for a reserved nonce.
+#[utoipa::path(post, path = "/v1/transactions/raw", tag = TAG, params(KeyHeader), request_body = Raw, responses(
+    (status = 202, description = "It is durable.", body = View),
+    (status = 200, description = "It was known already; Idempotency-Replayed is true.", body = View,
+        headers(("Idempotency-Replayed" = String))),
+))]
+pub(super) async fn submit_raw(
+    State(rest): State<Arc<Rest>>,
+    Key(key): Key,
+    Body(Raw { raw_transaction, token }): Body<Raw>,
+) -> Reply {
+    accepted(rest.sender.submit_raw(RawTransaction { key, token, bytes: raw_transaction }).await?)
 }
 
-pub(super) fn list<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let filter = Filter {
-            chain_id: call.query("chainId")?,
-            address: call.query("address")?,
-            group: call.query("group")?,
-            state: call.query("state")?,
-            after: call.query("after")?,
-            limit: call.query("limit")?.unwrap_or_default(),
-        };
-        let Page { items, next } = rest.sender.list(filter).await?;
-        let items = items.into_iter().map(View::from).collect::<Vec<_>>();
-        Answer::ok(&Page { items, next })
-    })
+/// Lists transactions, page by page.
+#[utoipa::path(get, path = "/v1/transactions", tag = TAG, params(Selection),
+    responses((status = 200, description = "A page.", body = Page<View>)))]
+pub(super) async fn list(State(rest): State<Arc<Rest>>, Query(selection): Query<Selection>) -> Reply {
+    let Selection { chain_id, address, group, state, after, limit } = selection;
+    let filter = Filter { chain_id, address, group, state, after, limit: limit.unwrap_or_default() };
+    let Page { items, next } = rest.sender.list(filter).await?;
+    let items = items.into_iter().map(View::from).collect::<Vec<_>>();
+    ok(&Page { items, next })
 }
 
-pub(super) fn get<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async { Answer::ok(&View::from(rest.sender.get(&call.named(0)?).await?)) })
+/// Returns a transaction by its name.
+#[utoipa::path(get, path = "/v1/transactions/{id}", tag = TAG, params(("id" = RequestId, Path)),
+    responses((status = 200, description = "The transaction.", body = View)))]
+pub(super) async fn get(State(rest): State<Arc<Rest>>, Name(id): Name<RequestId>) -> Reply {
+    ok(&View::from(rest.sender.get(&id).await?))
 }
 
-pub(super) fn by_key<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async { Answer::ok(&View::from(rest.sender.by_key(call.name(0)).await?)) })
+/// Returns a transaction by its idempotency key.
+#[utoipa::path(get, path = "/v1/transactions/by-key/{key}", tag = TAG, params(("key" = RequestId, Path)),
+    responses((status = 200, description = "The transaction.", body = View)))]
+pub(super) async fn by_key(State(rest): State<Arc<Rest>>, Name(key): Name<String>) -> Reply {
+    ok(&View::from(rest.sender.by_key(&key).await?))
 }
 
-pub(super) fn by_hash<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        match rest.sender.by_hash(call.named(0)?).await? {
-            Some(transaction) => Answer::ok(&View::from(transaction)),
-            None => Err(Problem::not_found("no transaction of ours has this hash")),
-        }
-    })
+/// Returns a transaction by the hash of any of its attempts.
+#[utoipa::path(get, path = "/v1/transactions/by-hash/{hash}", tag = TAG, params(("hash" = openapi::Hash, Path)),
+    responses((status = 200, description = "The transaction.", body = View)))]
+pub(super) async fn by_hash(State(rest): State<Arc<Rest>>, Name(hash): Name<B256>) -> Reply {
+    match rest.sender.by_hash(hash).await? {
+        Some(transaction) => ok(&View::from(transaction)),
+        None => Err(Problem::not_found("no transaction of ours has this hash")),
+    }
 }
 
-pub(super) fn cancel<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let result = rest.sender.cancel(&call.named(0)?).await?;
-        Answer::ok(&serde_json::json!({ "result": result }))
-    })
+/// Cancels a transaction: at once if nothing was sent, otherwise by a noop that competes for its nonce.
+#[utoipa::path(post, path = "/v1/transactions/{id}/cancel", tag = TAG, params(("id" = RequestId, Path)),
+    responses((status = 200, description = "How far that got.", body = Outcome<Cancelling>)))]
+pub(super) async fn cancel(State(rest): State<Arc<Rest>>, Name(id): Name<RequestId>) -> Reply {
+    ok(&Outcome { result: rest.sender.cancel(&id).await? })
 }
 
-pub(super) fn replace<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let Replacement { max_fee_per_gas, max_priority_fee_per_gas } = call.body()?;
-        let fees = fees(max_fee_per_gas, max_priority_fee_per_gas)?;
-        let result = rest.sender.replace(&call.named(0)?, fees).await?;
-        Answer::ok(&serde_json::json!({ "result": result }))
-    })
+/// Bumps the fees of a pending transaction (replacement), to at least these fees if there are any.
+#[utoipa::path(post, path = "/v1/transactions/{id}/replace", tag = TAG, params(("id" = RequestId, Path)),
+    request_body = Replacement, responses((status = 200, description = "It is done, or ordered.", body = Outcome<Done>)))]
+pub(super) async fn replace(
+    State(rest): State<Arc<Rest>>,
+    Name(id): Name<RequestId>,
+    Body(Replacement { max_fee_per_gas, max_priority_fee_per_gas }): Body<Replacement>,
+) -> Reply {
+    let fees = fees(max_fee_per_gas, max_priority_fee_per_gas)?;
+    ok(&Outcome { result: rest.sender.replace(&id, fees).await? })
 }

@@ -1,71 +1,123 @@
-//! Webhook endpoints, what they are still to be told, and what nobody took.
+//! Webhook endpoints, pending deliveries, and dead letters.
 
-use super::{Answer, Rest, call::Call, problem::Problem, routes::Handled};
+use super::{
+    Reply, Rest,
+    extract::{Body, Name, Query, parsed},
+    json, ok,
+};
 use ::sender::{
     endpoint::Secret,
-    facade::{DeliveryFilter, EndpointView, NewEndpoint},
+    facade::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, NewEndpoint, Page},
 };
+use alloy_primitives::Address;
+use axum::{extract::State, response::IntoResponse};
 use hyper::StatusCode;
-use sender_model::AccountId;
-use serde::Serialize;
+use sender_model::{AccountId, openapi};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use utoipa::{IntoParams, ToSchema};
 
-/// An endpoint with its new secret: the only time that it is shown.
-#[derive(Serialize)]
-struct Shown<'a> {
+const TAG: &str = "webhooks";
+
+/// An endpoint with its new secret.
+#[derive(Serialize, ToSchema)]
+struct EndpointWithSecret {
     #[serde(flatten)]
-    endpoint: &'a EndpointView,
-    secret: &'a str,
+    #[schema(inline)]
+    endpoint: EndpointView,
+    /// The key of the signatures. It is not shown again.
+    #[schema(value_type = String, pattern = "^whsec_")]
+    secret: Secret,
 }
 
-fn shown(status: StatusCode, (endpoint, secret): &(EndpointView, Secret)) -> Result<Answer, Problem> {
-    Answer::json(status, &Shown { endpoint, secret: secret.expose() })
+fn with_secret(status: StatusCode, (endpoint, secret): (EndpointView, Secret)) -> Reply {
+    json(status, &EndpointWithSecret { endpoint, secret })
 }
 
-pub(super) fn create<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        let new = call.body::<NewEndpoint>()?;
-        rest.webhooks.check(&new.url).await?;
-        shown(StatusCode::CREATED, &rest.sender.create_endpoint(new).await?)
-    })
+/// Which deliveries to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Query)]
+pub(super) struct Selection {
+    /// The chain of the address; the node's own by default.
+    #[serde(default, deserialize_with = "parsed")]
+    chain_id: Option<u64>,
+    /// Only of this account.
+    #[serde(default, deserialize_with = "parsed")]
+    #[param(value_type = Option<openapi::Address>)]
+    address: Option<Address>,
+    /// Only to this endpoint.
+    #[serde(default, deserialize_with = "parsed")]
+    endpoint: Option<String>,
+    /// The `next` of the page before.
+    #[serde(default, deserialize_with = "parsed")]
+    #[param(value_type = Option<String>)]
+    after: Option<DeliveryId>,
+    /// The most deliveries of a page.
+    #[serde(default, deserialize_with = "parsed")]
+    limit: Option<usize>,
 }
 
-pub(super) fn list<'a>(rest: &'a Rest, _: &'a Call) -> Handled<'a> {
-    Box::pin(async { Answer::ok(&rest.sender.endpoints()) })
+impl Selection {
+    fn filter(self, home_chain: u64) -> DeliveryFilter {
+        let chain_id = self.chain_id.unwrap_or(home_chain);
+        DeliveryFilter {
+            account: self.address.map(|address| AccountId { chain_id, address }),
+            endpoint: self.endpoint,
+            after: self.after,
+            limit: self.limit.unwrap_or_default(),
+        }
+    }
 }
 
-pub(super) fn remove<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        rest.sender.remove_endpoint(call.name(0)).await?;
-        Ok(Answer::nothing())
-    })
+/// Lists all endpoints.
+#[utoipa::path(get, path = "/v1/webhooks", tag = TAG,
+    responses((status = 200, description = "All of them, without secrets.", body = Vec<EndpointView>)))]
+pub(super) async fn list(State(rest): State<Arc<Rest>>) -> Reply {
+    ok(&rest.sender.endpoints())
 }
 
-pub(super) fn rotate<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async { shown(StatusCode::OK, &rest.sender.rotate_secret(call.name(0)).await?) })
+/// Creates an endpoint. Its secret is shown now and never again.
+#[utoipa::path(post, path = "/v1/webhooks", tag = TAG, request_body = NewEndpoint,
+    responses((status = 201, description = "Events are delivered from now on.", body = EndpointWithSecret)))]
+pub(super) async fn create(State(rest): State<Arc<Rest>>, Body(new): Body<NewEndpoint>) -> Reply {
+    rest.webhooks.check(&new.url).await?;
+    with_secret(StatusCode::CREATED, rest.sender.create_endpoint(new).await?)
 }
 
-fn filter(rest: &Rest, call: &Call) -> Result<DeliveryFilter, Problem> {
-    let chain_id = call.query("chainId")?.unwrap_or_else(|| rest.sender.home_chain());
-    let address = call.query("address")?;
-    Ok(DeliveryFilter {
-        account: address.map(|address| AccountId { chain_id, address }),
-        endpoint: call.query("endpoint")?,
-        after: call.query("after")?,
-        limit: call.query("limit")?.unwrap_or_default(),
-    })
+/// Removes an endpoint.
+#[utoipa::path(delete, path = "/v1/webhooks/{id}", tag = TAG, params(("id" = String, Path)),
+    responses((status = 204, description = "It is done.")))]
+pub(super) async fn remove(State(rest): State<Arc<Rest>>, Name(id): Name<String>) -> Reply {
+    rest.sender.remove_endpoint(&id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub(super) fn deliveries<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async { Answer::ok(&rest.sender.deliveries(filter(rest, call)?).await?) })
+/// Rotates the secret of an endpoint. The old one signs too for a day.
+#[utoipa::path(post, path = "/v1/webhooks/{id}/rotate", tag = TAG, params(("id" = String, Path)),
+    responses((status = 200, description = "The new secret, shown now and never again.", body = EndpointWithSecret)))]
+pub(super) async fn rotate(State(rest): State<Arc<Rest>>, Name(id): Name<String>) -> Reply {
+    with_secret(StatusCode::OK, rest.sender.rotate_secret(&id).await?)
 }
 
-pub(super) fn dead_letters<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async { Answer::ok(&rest.sender.dead_letters(filter(rest, call)?).await?) })
+/// Lists pending deliveries.
+#[utoipa::path(get, path = "/v1/deliveries", tag = TAG, params(Selection),
+    responses((status = 200, description = "A page.", body = Page<DeliveryView>)))]
+pub(super) async fn deliveries(State(rest): State<Arc<Rest>>, Query(selection): Query<Selection>) -> Reply {
+    ok(&rest.sender.deliveries(selection.filter(rest.sender.home_chain())).await?)
 }
 
-pub(super) fn replay<'a>(rest: &'a Rest, call: &'a Call) -> Handled<'a> {
-    Box::pin(async {
-        rest.sender.replay(&call.named(0)?).await?;
-        Ok(Answer::nothing())
-    })
+/// Lists deliveries that were given up.
+#[utoipa::path(get, path = "/v1/dead-letters", tag = TAG, params(Selection),
+    responses((status = 200, description = "A page.", body = Page<DeliveryView>)))]
+pub(super) async fn dead_letters(State(rest): State<Arc<Rest>>, Query(selection): Query<Selection>) -> Reply {
+    ok(&rest.sender.dead_letters(selection.filter(rest.sender.home_chain())).await?)
+}
+
+/// Replays a dead letter, with all its retries.
+#[utoipa::path(post, path = "/v1/dead-letters/{id}/replay", tag = TAG, params(("id" = String, Path)),
+    responses((status = 204, description = "It is pending again.")))]
+pub(super) async fn replay(State(rest): State<Arc<Rest>>, Name(id): Name<DeliveryId>) -> Reply {
+    rest.sender.replay(&id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }

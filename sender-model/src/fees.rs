@@ -5,30 +5,38 @@
 //! and the replacement would be refused for ever.
 
 use super::quantity;
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use alloy_primitives::U256;
 use serde::{Deserialize, Serialize};
 
 /// The two fee fields of a transaction, in wei per gas. A legacy transaction has both equal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = FeePair))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Fees {
     /// At most so much in all.
     #[serde(with = "quantity")]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub max_fee_per_gas: u128,
     /// Of which at most so much for the builder.
     #[serde(with = "quantity")]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub max_priority_fee_per_gas: u128,
 }
 
 /// What the chain asks for now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Quote {
     /// The next block's base fee, in wei per gas.
     #[serde(with = "quantity")]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub base_fee_per_gas: u128,
     /// A priority fee that is taken soon, in wei per gas.
     #[serde(with = "quantity")]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub priority_fee_per_gas: u128,
 }
 

@@ -1,5 +1,7 @@
 //! Names: which account, which request.
 
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use alloy_primitives::Address;
 use core::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
@@ -9,11 +11,13 @@ pub type Nonce = u64;
 
 /// One account on one chain. Everything about nonces is per such pair.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Account))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountId {
     /// The chain.
     pub chain_id: u64,
     /// The account.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Address))]
     pub address: Address,
 }
 

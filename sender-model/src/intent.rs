@@ -1,20 +1,26 @@
 //! What a caller wants done: everything about a transaction but its nonce, its price and its signature.
 
 use super::{Fees, quantity};
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
 /// A transaction to be.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Intent {
     /// The receiver; none creates a contract.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<openapi::Address>))]
     pub to: Option<Address>,
     /// Wei to transfer.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub value: U256,
     /// Call data or init code.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Bytes))]
     pub data: Bytes,
     /// The gas limit, if the caller insists on one; otherwise it is estimated.
     #[serde(default)]
@@ -27,6 +33,7 @@ pub struct Intent {
     pub fee_cap: Option<FeeCap>,
     /// Slots to declare.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<(openapi::Address, Vec<openapi::Hash>)>))]
     pub access_list: Vec<(Address, Vec<B256>)>,
     /// Whether to use the transaction type from before EIP-1559.
     #[serde(default)]

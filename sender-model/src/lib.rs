@@ -77,6 +77,8 @@ mod ids;
 mod intent;
 pub mod key;
 mod nonce;
+#[cfg(feature = "openapi")]
+pub mod openapi;
 mod quantity;
 mod request;
 pub mod retention;

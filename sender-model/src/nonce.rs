@@ -8,6 +8,7 @@ use types::Time;
 
 /// What an attempt is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum AttemptKind {
     /// It does what the request wants.

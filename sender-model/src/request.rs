@@ -1,6 +1,8 @@
 //! A request, from accepted to its one end.
 
 use super::{AccountId, AttemptKind, Fees, Inclusion, Intent, Nonce, RequestId, quantity};
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use alloy_primitives::{B256, Bytes};
 use core::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
@@ -8,6 +10,7 @@ use types::Time;
 
 /// Why a request waits although it is its turn. The others go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Held {
     /// The account cannot pay for it.
@@ -22,6 +25,7 @@ pub enum Held {
 
 /// Why a request failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Failure {
     /// It would be reverted; no nonce was spent.
@@ -29,6 +33,7 @@ pub enum Failure {
         /// What the node said.
         reason: String,
         /// What the contract said.
+        #[cfg_attr(feature = "openapi", schema(value_type = openapi::Bytes))]
         data: Bytes,
     },
     /// A node said that it can never be mined, and a noop has used its nonce.
@@ -39,6 +44,7 @@ pub enum Failure {
 
 /// Where a request stands.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum State {
     /// Durable, without a nonce.
@@ -50,28 +56,34 @@ pub enum State {
     /// Durable with nonce and signed bytes.
     Bound {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
     },
     /// A node has it.
     Submitted {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
     },
     /// A noop competes with it.
     Cancelling {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
     },
     /// In a block that may still go away.
     Mined {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
     },
     /// In a block that cannot go away.
     Confirmed {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
         /// The attempt that was mined.
+        #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
         hash: B256,
         /// Where.
         inclusion: Inclusion,
@@ -79,8 +91,10 @@ pub enum State {
     /// In a block that cannot go away, without effect.
     Reverted {
         /// The nonce.
+        #[cfg_attr(feature = "openapi", schema(value_type = u64))]
         nonce: Nonce,
         /// The attempt that was mined.
+        #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
         hash: B256,
         /// Where.
         inclusion: Inclusion,
@@ -141,6 +155,7 @@ impl State {
 
 /// The states by name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names of `State`, which says what they mean")]
 pub enum StateName {
@@ -192,11 +207,14 @@ impl FromStr for StateName {
 
 /// An attempt under a nonce that is settled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct PastAttempt {
     /// The nonce.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub nonce: Nonce,
     /// The hash.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
     pub hash: B256,
     /// Its fees.
     pub fees: Fees,
@@ -208,6 +226,7 @@ pub struct PastAttempt {
 
 /// One request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Request {
     /// Its name.
@@ -217,12 +236,15 @@ pub struct Request {
     /// What is wanted.
     pub intent: Intent,
     /// The hash of what the caller sent, to tell a repetition from another request with the same name.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
     pub body: B256,
     /// When it became durable; its position in the queue.
     #[serde(with = "quantity::time")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub accepted_at: Time,
     /// When it may not be bound any more.
     #[serde(default, with = "quantity::maybe_time")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub expires_at: Option<Time>,
     /// Whether an outside signer made its transaction, whose fees we therefore cannot bump.
     #[serde(default)]
@@ -239,5 +261,6 @@ pub struct Request {
     pub past: Vec<PastAttempt>,
     /// When it ended.
     #[serde(default, with = "quantity::maybe_time")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub completed_at: Option<Time>,
 }

@@ -2,15 +2,19 @@
 //! put together, because one of them may follow a branch that the other has left.
 
 use super::Quote;
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use alloy_primitives::{B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
 /// A block, by height and hash.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = BlockId))]
 pub struct Head {
     /// Height.
     pub number: u64,
     /// Name.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
     pub hash: B256,
 }
 
@@ -33,6 +37,7 @@ pub struct View {
 
 /// Where a transaction was included, and how it ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Inclusion {
     /// The block.
@@ -41,6 +46,7 @@ pub struct Inclusion {
     pub success: bool,
     /// The receipt as the node gave it, for those who want all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Object))]
     pub receipt: Option<serde_json::Value>,
 }
 

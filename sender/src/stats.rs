@@ -26,6 +26,7 @@ macro_rules! counters {
 
         /// What was counted since the start.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         #[serde(rename_all = "camelCase")]
         pub struct Totals {
             $($(#[doc = $doc])+ pub $name: u64,)+

@@ -164,7 +164,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 
 /// Reads away what is left of a body that is refused, within limits. A client that is still writing when the connection
 /// is closed would see that, and not why. One that has only promised to send something is not waited for.
-pub async fn discard(mut body: Incoming, limits: &Limits) {
+pub async fn discard(mut body: impl hyper::body::Body<Data = Bytes> + Unpin, limits: &Limits) {
     let bytes_max = limits.body_bytes_max.saturating_mul(4);
     let read = async {
         let mut bytes = 0;

@@ -1,6 +1,8 @@
 //! How an account is doing, for those who watch.
 
 use super::Account;
+#[cfg(feature = "openapi")]
+use crate::openapi;
 use crate::{Held, Request, RequestId, State};
 use alloy_primitives::{Address, U256};
 use serde::Serialize;
@@ -8,9 +10,11 @@ use types::Time;
 
 /// The nonce book in six numbers, under the names that operators know.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct NonceHealth {
     /// The account.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Address))]
     pub address: Address,
     /// The next nonce.
     pub tracked_nonce: u64,
@@ -26,12 +30,15 @@ pub struct NonceHealth {
 
 /// The account's health.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
     /// The balance, if it was seen, in wei.
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<openapi::Quantity>))]
     pub balance: Option<U256>,
     /// What is promised and not paid and, if the chain was seen, one plain transaction more, in wei: below it the account
     /// runs dry.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub balance_threshold: U256,
     /// When the balance was seen, in milliseconds.
     pub balance_fetched_at: Option<u64>,
@@ -40,8 +47,9 @@ pub struct Health {
     /// When the chain's count last rose, in milliseconds.
     pub last_nonce_movement_at: u64,
     /// The newest resets, in milliseconds.
+    #[cfg_attr(feature = "openapi", schema(max_items = 5))]
     pub nonce_resets: Vec<u64>,
-    /// Whether new nonces are bound.
+    /// Whether it is paused: no new nonces are bound.
     pub paused: bool,
     /// Requests without a nonce.
     pub waiting: usize,

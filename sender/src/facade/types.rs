@@ -2,6 +2,8 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use core::{fmt, str::FromStr};
+#[cfg(feature = "openapi")]
+use sender_model::openapi;
 use sender_model::{
     AccountId, AttemptKind, EventKind, FeeCap, Fees, Held, Intent, Nonce, Quote, Request, RequestId,
     StateName, Subject,
@@ -76,10 +78,12 @@ pub enum Sending {
 
 /// A request with everything that was signed for it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Transaction {
     /// The request.
     #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub request: Request,
     /// All attempts, oldest first.
     pub attempts: Vec<AttemptView>,
@@ -96,6 +100,7 @@ impl Transaction {
 
 /// Where an attempt stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum AttemptStatus {
     /// Durable; no node has said that it has it.
@@ -110,11 +115,14 @@ pub enum AttemptStatus {
 
 /// One attempt.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Attempt))]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
     /// The nonce.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub nonce: Nonce,
     /// The transaction's hash.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Hash))]
     pub hash: B256,
     /// What it was for.
     pub kind: AttemptKind,
@@ -143,6 +151,7 @@ pub struct Filter {
 
 /// A part of a list, in the order of names. Names that the sender makes sort by time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Page<T> {
     /// What was found.
@@ -153,6 +162,7 @@ pub struct Page<T> {
 
 /// How an order was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Done {
     /// It is done, and durable.
@@ -163,6 +173,7 @@ pub enum Done {
 
 /// How a cancellation was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Cancelling {
     /// It will never be mined.
@@ -177,11 +188,13 @@ pub enum Cancelling {
 
 /// An account whose key is held here.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = ManagedAccount))]
 #[serde(rename_all = "camelCase")]
 pub struct AccountView {
     /// The chain.
     pub chain_id: u64,
     /// The account.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Address))]
     pub address: Address,
     /// The group that it belongs to, if it does.
     pub group: Option<String>,
@@ -191,14 +204,17 @@ pub struct AccountView {
 
 /// What a group is to be.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewGroup {
     /// Its name: letters, digits, `_` and `-`.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^[A-Za-z0-9_-]+$"))]
     pub name: String,
     /// The chain.
     pub chain_id: u64,
     /// Accounts to begin with; missing ones are made until there are `size_min`.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<openapi::Address>))]
     pub members: Vec<Address>,
     /// It never has fewer accounts.
     #[serde(default = "one")]
@@ -224,36 +240,46 @@ const fn ten() -> usize {
 
 /// How a group's accounts are topped up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Funding {
     /// The account that pays; it is managed here too.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Address))]
     pub owner: Address,
     /// Below this balance an account gets more, in wei.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub threshold: U256,
     /// So much more, in wei.
+    #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub amount: U256,
 }
 
 /// A group as it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
     /// What it is to be; `members` are those that it has.
     #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub settings: NewGroup,
     /// How often each account was topped up.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = std::collections::BTreeMap<String, u32>))]
     pub top_ups: std::collections::BTreeMap<Address, u32>,
     /// Accounts that were seen with a balance.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<openapi::Address>))]
     pub paid: std::collections::BTreeSet<Address>,
 }
 
 /// A nonce on loan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Loan {
     /// The nonce.
+    #[cfg_attr(feature = "openapi", schema(value_type = u64))]
     pub nonce: Nonce,
     /// What to show when coming back.
     pub token: String,
@@ -263,6 +289,7 @@ pub struct Loan {
 
 /// What a chain asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Fees))]
 #[serde(rename_all = "camelCase")]
 pub struct FeeReport {
     /// The chain.
@@ -279,9 +306,11 @@ pub struct FeeReport {
 
 /// What an endpoint is to be told, and where.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewEndpoint {
-    /// Where to post to. Whether the address is allowed is the deliverer's business (`http::Rules`).
+    /// Where to post to. Private addresses are rejected unless the operator allows them.
+    #[cfg_attr(feature = "openapi", schema(pattern = "^https?://"))]
     pub url: String,
     /// Only these events; all if there are none.
     #[serde(default)]
@@ -300,12 +329,14 @@ impl fmt::Debug for NewEndpoint {
 
 /// An endpoint, without its secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Endpoint))]
 #[serde(rename_all = "camelCase")]
 pub struct EndpointView {
     /// Its name.
     pub id: String,
     /// What it is told, and where.
     #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(inline))]
     pub settings: NewEndpoint,
     /// When it was made, in milliseconds.
     pub created_at: u64,
@@ -315,6 +346,7 @@ pub struct EndpointView {
 
 /// The name of a delivery in URLs: account, subject, sequence and endpoint.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String))]
 pub struct DeliveryId(String);
 
 impl DeliveryId {
@@ -362,6 +394,7 @@ impl Serialize for DeliveryId {
 
 /// A delivery that is still to be made, or was given up.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Delivery))]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     /// Its name.

@@ -76,6 +76,77 @@ async fn bad_input_is_refused_in_words_and_nothing_is_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn literals_of_paths_are_names_too_and_escapes_are_read() {
+    let (_pectin, mut caller) = dev(&[]);
+    for name in ["raw", "by-key", "by-hash", "cancel", "a:b"] {
+        assert_eq!(caller.transfer(name, ALICE).await.status, 202);
+    }
+    for (path, id) in [
+        ("/v1/transactions/raw", "raw"),
+        ("/v1/transactions/%72aw?x=y", "raw"),
+        ("/v1/transactions/by-key", "by-key"),
+        ("/v1/transactions/by-hash", "by-hash"),
+        ("/v1/transactions/by-key/raw", "raw"),
+        ("/v1/transactions/by-key/cancel", "cancel"),
+        ("/v1/transactions/a%3Ab", "a:b"),
+    ] {
+        let found = caller.raw(Method::GET, path, &[], "").await;
+        let body = serde_json::from_slice::<Value>(&found.body).unwrap();
+        assert_eq!((found.status, &body["id"]), (200, &json!(id)), "{path}: {body}");
+    }
+    for id in ["raw", "by-key", "by-hash"] {
+        let path = format!("/v1/transactions/{id}/cancel");
+        let cancelled = caller.raw(Method::POST, &path, &JSON, "").await;
+        let body = serde_json::from_slice::<Value>(&cancelled.body).unwrap();
+        assert!(cancelled.status == 200 && body["result"].is_string(), "{path}: {body}");
+    }
+    for (path, detail) in [
+        ("/v1/groups/%zz", "the URL is not written as URLs are"),
+        ("/v1/groups/%ff", "the URL is not written as URLs are"),
+        ("/v1/transactions?state=%zz", "the URL is not written as URLs are"),
+        ("/v1/transactions?state=lost", "state: there is no state \"lost\""),
+        ("/v1/transactions?limit=x", "limit: invalid digit found in string"),
+    ] {
+        let refused = caller.get(path).await;
+        assert_eq!((refused.status, &refused.body["detail"]), (400, &json!(detail)), "{path}");
+    }
+    // The last value of a name counts, and names that mean nothing are ignored.
+    let page = caller.get("/v1/transactions?limit=x&limit=1&nothing=x").await;
+    assert_eq!(page.body["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_is_found_before_its_method_and_its_method_before_its_body() {
+    let (_pectin, mut caller) = dev(&[]);
+    for method in [Method::HEAD, Method::PUT, Method::TRACE] {
+        let refused = caller.raw(method.clone(), "/v1/accounts", &[], "").await;
+        assert_eq!(
+            (refused.status, &refused.headers["allow"]),
+            (405, &"GET, POST".parse().unwrap()),
+            "{method}"
+        );
+        assert_eq!(refused.headers["cache-control"], "no-store");
+    }
+    let detail = caller.ask(Method::PATCH, "/v1/accounts", None, Value::Null).await.body["detail"].clone();
+    assert_eq!(detail, "this path takes GET, POST");
+    let large = vec![b' '; 3 << 20];
+    for (method, path, status) in [
+        (Method::POST, "/v1/nothing", 404),
+        (Method::POST, "/v1/accounts/", 404),
+        (Method::POST, "/v1/docs", 404),
+        (Method::PUT, "/v1/accounts", 405),
+        (Method::GET, "/v1/accounts", 413),
+        (Method::POST, "/v1/transactions/one/cancel", 415),
+    ] {
+        assert_eq!(
+            caller.raw(method.clone(), path, &[], large.clone()).await.status,
+            status,
+            "{method} {path}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_paid_is_held_and_the_others_go_on() {
     let (_pectin, mut caller) = dev(&[]);
     let body = json!({ "from": ALICE, "to": BOB, "value": format!("0x1{}", "0".repeat(30)) });

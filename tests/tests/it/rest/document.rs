@@ -10,5 +10,5 @@ fn the_document_in_the_repository_is_the_one_that_is_served() {
         std::fs::write(path, &made).unwrap();
     }
     let kept = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(kept == made, "node/openapi.json is not what the routes say; PECTIN_BLESS=1 rewrites it");
+    assert!(kept == made, "rest/openapi.json is not what the routes say; PECTIN_BLESS=1 rewrites it");
 }

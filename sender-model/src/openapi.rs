@@ -1,0 +1,46 @@
+//! Schemas of texts whose Rust types are not ours, or say more than "a string". `value_type` names them where a
+//! field has such a type.
+
+use crate::{FeeCap, RequestId};
+use std::borrow::Cow;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type},
+};
+
+/// Gives a type the schema of a string with a pattern.
+macro_rules! text {
+    ($name:ident, $pattern:literal, $description:literal) => {
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some($pattern));
+                text.description(Some($description)).into()
+            }
+        }
+
+        impl ToSchema for $name {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($name))
+            }
+        }
+    };
+}
+
+/// Makes a type that only stands for a schema.
+macro_rules! stand_in {
+    ($name:ident, $pattern:literal, $description:literal) => {
+        #[doc = $description]
+        #[derive(Debug)]
+        pub enum $name {}
+
+        text!($name, $pattern, $description);
+    };
+}
+
+stand_in!(Address, "^0x[0-9a-fA-F]{40}$", "An account's address.");
+stand_in!(Hash, "^0x[0-9a-fA-F]{64}$", "A hash of 32 bytes.");
+stand_in!(Bytes, "^0x([0-9a-fA-F]{2})*$", "Bytes of any length.");
+stand_in!(Quantity, "^0x[0-9a-fA-F]{1,64}$", "An amount in wei, or wei per gas.");
+
+text!(FeeCap, "^0x[0-9a-fA-F]{1,32}$", "A price in wei per gas.");
+text!(RequestId, "^[A-Za-z0-9_.:-]{1,128}$", "A transaction's name: its idempotency key if there was one.");
