@@ -18,7 +18,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
-use types::{BlockId, Time};
+use types::{BlockId, SpecLine, Time};
 
 pub(crate) const PARAMS: Params = Params::TINY;
 pub(crate) const SLOT_MS: u64 = 6000;
@@ -121,7 +121,7 @@ impl World {
         let records = self.queue.take_records();
         self.kept.extend(records.iter().cloned());
         self.journal.extend(records);
-        self.log.extend(self.queue.drain_events().map(|event| event.to_string()));
+        self.log.extend(self.queue.drain_events().map(|event| SpecLine(&event).to_string()));
         check::indexes(&self.queue);
         check::journal(&self.queue, &self.journal);
         self.compact();

@@ -43,7 +43,7 @@ fn after_three_refusals_a_block_and_its_descendants_are_abandoned_not_dropped() 
     assert!(world.height() >= last + 8);
     world.finalize_best();
     assert_eq!(released(&mut world), [[(1, Blame::Suspect), (2, Blame::None), (3, Blame::None)]]);
-    assert_eq!(world.lines(), [1, 2, 3].map(|block| format!("Queue: Released bundleID=B-{block} by=chain")));
+    assert_eq!(world.lines(), [1, 2, 3].map(|block| format!("bundle released bundle={block} by=chain")));
     assert_eq!(world.states(1..=3), ["Released", "Released", "Released"]);
     assert_eq!(world.journal.last(), Some(&Record::Released { from: 1 }));
     // The numbers are free again, and late news about the old blocks is no news.
@@ -276,7 +276,7 @@ fn what_the_operator_gives_up_is_released_when_it_is_dead() {
         gone = released(&mut world);
     }
     assert_eq!(gone, [[(2, Blame::None), (3, Blame::None)]], "the order says nothing about the transactions");
-    assert!(world.lines().contains(&"Queue: Released bundleID=B-2 by=operator".to_owned()));
+    assert!(world.lines().contains(&"bundle released bundle=2 by=operator".to_owned()));
     assert_eq!(world.states(2..=3), ["Released", "Released"]);
     assert_ne!(world.state(1), "Released");
 }

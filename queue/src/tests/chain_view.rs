@@ -137,7 +137,7 @@ fn a_foreign_head_halts_everything() {
     assert_eq!(committed, Err(CommitSubmissionError::Moved));
     assert_eq!((world.send(), world.actions.clone()), (vec![], vec![Action::Halt { head: foreign.block }]));
     assert_eq!(world.try_seal(1), Err(EnqueueError::Halted));
-    let line = format!("Queue: The service's head {} was not built here; building stops", foreign.block);
+    let line = format!("service head was not built here, building stops chain={}", foreign.block);
     assert_eq!(world.lines().iter().filter(|found| **found == line).count(), 1);
     world.blocks(1);
     assert_eq!((world.send_in_window(), world.actions.len()), (vec![], 1));

@@ -71,6 +71,11 @@ fn the_complete_flow_example() {
 
     // 7. And so on, until all bundles are processed.
     send_and_report(&mut world, 5..=11);
+    assert_all_finalize(&mut world);
+}
+
+/// The last bundle is accumulated, and then all eleven become final in their order.
+fn assert_all_finalize(world: &mut World) {
     world.block(&[], &[0]);
     assert_eq!(world.state(11), "Accumulated");
     world.blocks(3);

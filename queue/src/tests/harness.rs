@@ -18,7 +18,7 @@ impl World {
     /// The log lines since the last call, without those about sealing.
     pub(crate) fn lines(&mut self) -> Vec<String> {
         let mut lines = std::mem::take(&mut self.log);
-        lines.retain(|line| !line.starts_with("Queue: Sealed"));
+        lines.retain(|line| !line.starts_with("block sealed"));
         lines
     }
 
