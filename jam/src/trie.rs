@@ -36,8 +36,11 @@ pub fn subtree<K: Borrow<StateKey>, V: AsRef<[u8]>>(entries: &[(K, V)], depth: u
     }
 }
 
+/// The two halves of a slice.
+type Halves<'a, T> = (&'a [T], &'a [T]);
+
 /// Divides ascending entries that agree in the bits before `depth` by the bit there.
-pub fn split<K: Borrow<StateKey>, V>(entries: &[(K, V)], depth: usize) -> (&[(K, V)], &[(K, V)]) {
+pub fn split<K: Borrow<StateKey>, V>(entries: &[(K, V)], depth: usize) -> Halves<'_, (K, V)> {
     entries.split_at(entries.partition_point(|(key, _)| !bit(key.borrow(), depth)))
 }
 

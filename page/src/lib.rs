@@ -6,7 +6,7 @@
 //! | `/`, `/tx/HASH`, `/bundle/NUMBER` | the page; what it shows first follows from its address |
 //! | `/page/..` | its parts |
 //! | `/page/accounts` | managed accounts; with the operator's token, except in development |
-//! | `/page/live` | server-sent events: a whole picture first, then what changed |
+//! | `/page/live` | server-sent events: a whole snapshot first, then what changed |
 //! | `/metrics` | Prometheus |
 //! | `/healthz`, `/readyz` | is it up; does it do its work (503 if not), with reasons as [`observe::health`] has them |
 //! | `/dev/faults` | in development only: faults on demand |
@@ -18,7 +18,7 @@ mod accounts;
 mod assets;
 mod faults;
 mod live;
-mod picture;
+mod parts;
 
 pub use accounts::Managed;
 use bytes::Bytes;

@@ -1,10 +1,10 @@
 //! The stream that keeps pages live: server-sent events.
 //!
-//! While at least one page is open, a picture is painted when something changed, a few times a second at most. It
+//! While at least one page is open, a snapshot is made when something changed, a few times a second at most. It
 //! consists of named parts; what is sent is the parts that changed. A page that is opened, or that was too slow, gets all
 //! of them. So a page costs the same however much happens, and nothing at all while nobody looks.
 
-use super::{Web, picture, plain, with_headers};
+use super::{Web, parts, plain, with_headers};
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
@@ -25,19 +25,19 @@ use tokio::sync::{broadcast, watch};
 
 /// Pages that may be open at once.
 const VIEWERS_MAX: usize = 32;
-/// A picture is painted this often at most,
+/// A snapshot is made this often at most,
 const PAINT_PAUSE: Duration = Duration::from_millis(200);
 /// and, while nothing changes, this often, since sentences speak of time.
 const REPAINT: Duration = Duration::from_secs(1);
 /// A connection says something at least this often, so that both ends notice when it is gone.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// Frames that a slow page may be behind before it gets a whole picture instead.
+/// Frames that a slow page may be behind before it gets a whole snapshot instead.
 const FRAMES_KEPT: usize = 16;
 
 /// Asks proxies, nginx above all, to pass on what they get.
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The newest picture.
+/// The newest snapshot.
 #[derive(Default)]
 struct Painted {
     parts: BTreeMap<String, Value>,
@@ -104,7 +104,7 @@ fn event(value: &Value) -> Bytes {
 impl Web {
     /// Paints, and tells whoever watches what changed.
     fn paint(&self) {
-        let parts = picture::parts(&self.sources, self.live.viewers());
+        let parts = parts::all(&self.sources, self.live.viewers());
         let mut painted = self.live.painted.lock();
         let changed = parts.iter().filter(|(name, part)| painted.parts.get(*name) != Some(part));
         let set = changed.map(|(name, part)| (name.clone(), part.clone())).collect::<serde_json::Map<_, _>>();
@@ -117,18 +117,18 @@ impl Web {
         painted.line = lines.last().map_or(painted.line, |line| line.number);
         painted.parts = parts;
         let at = self.sources.clock.now().as_millis();
-        let lines = lines.iter().map(picture::line).collect::<Vec<_>>();
+        let lines = lines.iter().map(parts::line).collect::<Vec<_>>();
         let frame = event(&json!({ "at": at, "set": set, "gone": gone, "lines": lines }));
         // Nobody may be there any more.
         drop(self.live.frames.send(frame));
     }
 
-    /// A whole picture, and the frames that follow it.
+    /// A whole snapshot, and the frames that follow it.
     fn whole(&self) -> (Bytes, broadcast::Receiver<Bytes>) {
         self.paint();
         let painted = self.live.painted.lock();
         let lines = self.sources.observer.lines_after(0);
-        let lines = lines.iter().filter(|line| line.number <= painted.line).map(picture::line);
+        let lines = lines.iter().filter(|line| line.number <= painted.line).map(parts::line);
         let at = self.sources.clock.now().as_millis();
         let whole =
             json!({ "at": at, "whole": true, "set": painted.parts, "lines": lines.collect::<Vec<_>>() });

@@ -130,8 +130,9 @@ fn parse(text: &str) -> Result<(Network, Options), String> {
 }
 
 /// Variables that are no settings: what tools are told, and what this repository's builds and tests are.
-const OTHER_VARIABLES: [&str; 8] = [
+const OTHER_VARIABLES: [&str; 9] = [
     "PECTIN_CONFIG",
+    "PECTIN_RPC_CA",
     "PECTIN_RPC_URL",
     "PECTIN_BINARY",
     "PECTIN_FIXTURES",

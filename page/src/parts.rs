@@ -21,7 +21,7 @@ const SIZES: usize = 40;
 
 /// All parts: `node`, `health`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `accounts`, `faults`, and one for each
 /// bundle.
-pub(super) fn parts(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
+pub(super) fn all(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
     let snapshot = sources.feed.snapshot();
     let now = sources.clock.now();
     let mut parts = BTreeMap::new();
