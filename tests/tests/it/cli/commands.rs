@@ -41,7 +41,7 @@ fn what_is_not_there_is_said_in_one_sentence() {
     let nowhere = |arguments: &[&str]| run(&[arguments, &["--rpc-url", "http://127.0.0.1:1"]].concat());
     nowhere(&["queue"]).refused(1, "is it running?");
     nowhere(&["tx", &unknown]).refused(1, "is it running?");
-    run(&["queue", "--rpc-url", "https://127.0.0.1:1"]).refused(2, "https");
+    run(&["queue", "--rpc-url", "https://127.0.0.1:1"]).refused(1, "is it running?");
     run(&["queue", "--rpc-url", "somewhere"]).refused(2, "a URL is expected");
 }
 
