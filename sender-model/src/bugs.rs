@@ -19,4 +19,6 @@ pub enum Mistake {
     OldCopyIsNew,
     /// The name of a request is forgotten with its record: the same name sends again.
     NameGoesWithRequest,
+    /// Every chain is taken to have EIP-1559.
+    DynamicFeesEverywhere,
 }

@@ -50,6 +50,8 @@ pub enum SendClass {
     NonceGap,
     /// The node is full or tired of us: later.
     Busy,
+    /// The node does not take transactions of this type: its chain has no EIP-1559.
+    TypeRefused,
     /// The bytes can never be mined.
     Rejected(String),
     /// Nobody knows whether it was sent.
@@ -124,6 +126,17 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("exceeded its compute units"), C::Busy),
     (Contains("request count exceeded"), C::Busy),
     (Contains("limit exceeded, retry"), C::Busy),
+    // The type.
+    (Contains("transaction type not supported"), C::TypeRefused),
+    (Contains("transaction type is not supported"), C::TypeRefused),
+    (Contains("unsupported transaction type"), C::TypeRefused),
+    (Contains("invalid transaction type"), C::TypeRefused),
+    (Contains("invalidtxtype"), C::TypeRefused),
+    (Contains("transaction type eip1559 is invalid"), C::TypeRefused),
+    (Contains("eip-1559 style fee params"), C::TypeRefused),
+    (Contains("eip-1559 transactions require london"), C::TypeRefused),
+    (Contains("eip1559 is not activated"), C::TypeRefused),
+    (Contains("eip-1559 is not enabled"), C::TypeRefused),
     // Never.
     (Contains("intrinsic gas"), C::Rejected(String::new())),
     (Contains("insufficient gas for floor data"), C::Rejected(String::new())),
@@ -140,7 +153,6 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("invalidtxchainid"), C::Rejected(String::new())),
     (Contains("wrong chainid"), C::Rejected(String::new())),
     (Contains("wrong chain id"), C::Rejected(String::new())),
-    (Contains("invalid transaction type"), C::Rejected(String::new())),
     (Contains("setcode transaction"), C::Rejected(String::new())),
     (Contains("higher than 2^256-1"), C::Rejected(String::new())),
     (Contains("only replay-protected"), C::Rejected(String::new())),
@@ -149,7 +161,6 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("rlp too long"), C::Rejected(String::new())),
     (Contains("max initcode size exceeded"), C::Rejected(String::new())),
     (Contains("initcode size"), C::Rejected(String::new())),
-    (Contains("transaction type not supported"), C::Rejected(String::new())),
     (Contains("exceeds the configured cap"), C::Rejected(String::new())),
     (Contains("transaction fee cap exceeded"), C::Rejected(String::new())),
     (Contains("negative value"), C::Rejected(String::new())),

@@ -102,7 +102,7 @@ pub use config::{Config, Limits, OnForeign};
 pub use delivery::{Delivery, Next};
 pub use draft::{Draft, Purpose, Signed, Ticket};
 pub use event::{Event, EventKind, Subject};
-pub use fees::{Fees, Quote};
+pub use fees::{FeeMarket, Fees, Quote};
 pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
 pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceState, Slot};

@@ -26,6 +26,9 @@ pub struct Attempt {
     pub kind: AttemptKind,
     /// Its fees.
     pub fees: Fees,
+    /// Whether it has one gas price, as chains without EIP-1559 demand.
+    #[serde(default)]
+    pub legacy: bool,
     /// Its gas limit.
     pub gas: u64,
     /// The most that it can cost, in wei.

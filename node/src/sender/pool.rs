@@ -58,7 +58,7 @@ impl Pool {
         let base: U128 = self.ask("eth_baseFee", json!([])).await.map_err(|why| self.error(&why))?;
         let tip: U128 =
             self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(&why))?;
-        Ok(Quote { base_fee_per_gas: base.to(), priority_fee_per_gas: tip.to() })
+        Ok(Quote::dynamic(base.to(), tip.to()))
     }
 
     async fn view_now(&self, account: Address) -> Result<View, TargetError> {

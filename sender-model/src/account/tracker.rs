@@ -4,7 +4,7 @@
 //! and what is final is never taken back: so a count that leaps is kept for an operator to look at first. A count that
 //! stays below what was final is a contradiction as well, for one of the two must be wrong.
 
-use crate::View;
+use crate::{FeeMarket, View};
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Duration, Time};
 
@@ -32,6 +32,8 @@ pub(super) struct ChainTracker {
     look_at: Time,
     /// Blocks that were asked after, and when.
     checked: BTreeMap<u64, Time>,
+    /// Whether a node has refused a transaction because its type is that of EIP-1559.
+    refuses_dynamic_fees: bool,
 }
 
 impl ChainTracker {
@@ -80,6 +82,17 @@ impl ChainTracker {
     /// The newest block of the newest look.
     pub(super) fn head(&self) -> u64 {
         self.view.map_or(0, |(view, _)| view.latest.number)
+    }
+
+    /// Whether transactions must have one gas price: by the chain's fee market, or because a node has refused others.
+    pub(super) fn is_legacy(&self) -> bool {
+        let market = self.view.map(|(view, _)| view.quote.market);
+        self.refuses_dynamic_fees || market == Some(FeeMarket::GasPrice)
+    }
+
+    /// A node has refused a transaction for its type.
+    pub(super) fn refuse_dynamic_fees(&mut self) {
+        self.refuses_dynamic_fees = true;
     }
 
     /// Takes a look in.

@@ -19,6 +19,7 @@ fn name(class: &SendClass) -> &'static str {
         SendClass::Funds => "funds",
         SendClass::NonceGap => "nonceGap",
         SendClass::Busy => "busy",
+        SendClass::TypeRefused => "typeRefused",
         SendClass::Rejected(_) => "rejected",
         SendClass::Unknown => "unknown",
     }

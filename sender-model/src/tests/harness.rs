@@ -44,6 +44,7 @@ pub(crate) fn attempt(number: u8) -> Attempt {
         hash: B256::repeat_byte(number),
         kind: AttemptKind::Payload,
         fees: Fees::default(),
+        legacy: false,
         gas: 21_000,
         cost: U256::from(number),
         bytes: vec![number].into(),
@@ -58,7 +59,7 @@ impl Owner {
     pub(super) fn new(config: Config) -> Self {
         let config = Arc::new(config);
         let now = 1_000_000;
-        let quote = Quote { base_fee_per_gas: 1_000, priority_fee_per_gas: 10 };
+        let quote = Quote::dynamic(1_000, 10);
         let view = View {
             latest: Head { number: 10, hash: B256::repeat_byte(10) },
             latest_count: 5,

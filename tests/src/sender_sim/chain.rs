@@ -27,6 +27,8 @@ pub(super) struct Tx {
     pub gas: u64,
     pub value: U256,
     pub payload: Payload,
+    /// Whether it has one gas price.
+    pub legacy: bool,
     /// Whether nodes refuse it for ever.
     pub unminable: bool,
     /// Whether it is reverted.
@@ -63,6 +65,8 @@ pub(super) struct Chain {
     /// In which blocks of the tree a transaction is.
     places: BTreeMap<B256, Vec<usize>>,
     pub base_fee: u128,
+    /// Whether it has no EIP-1559: the base fee is then what miners ask for, and blocks do not show it.
+    pub legacy: bool,
     pub depth: u64,
     pub block_txs_max: u64,
 }
@@ -80,6 +84,7 @@ impl Chain {
             signed: BTreeMap::new(),
             places: BTreeMap::new(),
             base_fee: 1_000,
+            legacy: false,
             depth,
             block_txs_max,
         }
@@ -87,16 +92,17 @@ impl Chain {
 
     /// Signs, as a signer with the key does: the same draft gives the same bytes.
     pub(super) fn sign(&mut self, draft: &Draft, payload: Payload, unminable: bool, reverts: bool) -> Signed {
-        let text =
-            format!("{} {payload:?} {:?} {} {}", draft.nonce, draft.fees, draft.gas, draft.intent.value);
+        let (legacy, value) = (draft.intent.legacy, draft.intent.value);
+        let text = format!("{} {payload:?} {:?} {} {value} {legacy}", draft.nonce, draft.fees, draft.gas);
         let hash = keccak256(text.as_bytes());
         let tx = Tx {
             hash,
             nonce: draft.nonce,
             fees: draft.fees,
             gas: draft.gas,
-            value: draft.intent.value,
+            value,
             payload,
+            legacy,
             unminable,
             reverts,
         };
@@ -112,7 +118,8 @@ impl Chain {
         let hash = keccak256(format!("foreign {nonce} {fee}").as_bytes());
         let value = U256::ZERO;
         let payload = Payload::Foreign;
-        let tx = Tx { hash, nonce, fees, gas: 21_000, value, payload, unminable: false, reverts: false };
+        let (gas, legacy) = (21_000, self.legacy);
+        let tx = Tx { hash, nonce, fees, gas, value, payload, legacy, unminable: false, reverts: false };
         self.signed.insert(hash, tx.clone());
         self.pool.insert(nonce, tx);
     }
@@ -283,6 +290,11 @@ impl Chain {
         at
     }
 
+    /// What the chain asks for, as nodes tell it.
+    fn quote(&self) -> Quote {
+        if self.legacy { Quote::gas_price(self.base_fee + 10) } else { Quote::dynamic(self.base_fee, 10) }
+    }
+
     pub(super) fn view(&self, node: usize) -> View {
         let (latest, finalized) = (self.block(node), self.block(self.final_of(node)));
         View {
@@ -291,7 +303,7 @@ impl Chain {
             finalized_number: finalized.number,
             finalized_count: finalized.count,
             balance: latest.balance,
-            quote: Quote { base_fee_per_gas: self.base_fee, priority_fee_per_gas: 10 },
+            quote: self.quote(),
         }
     }
 
@@ -322,6 +334,9 @@ impl Chain {
         };
         let Some(tx) = self.signed.get(&hash).cloned() else { return refuse("rlp: expected input list") };
         let block = self.block(node);
+        if self.legacy && !tx.legacy {
+            return refuse("transaction type not supported");
+        }
         if tx.unminable {
             return refuse("exceeds block gas limit");
         }

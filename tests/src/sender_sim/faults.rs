@@ -54,10 +54,12 @@ pub(super) enum Fault {
     Pause,
     /// The signer refuses one transaction, and signs the others.
     SignerRefuses,
+    /// Blocks of a chain without EIP-1559 seem to have a base fee.
+    MarketHidden,
 }
 
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 24] = [
+const KINDS: [(Fault, u64); 25] = [
     (Fault::QuestionLost, 200),
     (Fault::AnswerLost, 300),
     (Fault::Slow, 200),
@@ -82,6 +84,7 @@ const KINDS: [(Fault, u64); 24] = [
     (Fault::Reset, 100),
     (Fault::Pause, 60),
     (Fault::SignerRefuses, 60),
+    (Fault::MarketHidden, 300),
 ];
 
 /// How often each kind happens in one run.

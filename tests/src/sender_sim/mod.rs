@@ -49,6 +49,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("send-before-record", Bug::Model(Mistake::SendBeforeRecord)),
     ("old-copy-is-new", Bug::Model(Mistake::OldCopyIsNew)),
     ("name-goes-with-request", Bug::Model(Mistake::NameGoesWithRequest)),
+    ("dynamic-fees-everywhere", Bug::Model(Mistake::DynamicFeesEverywhere)),
 ];
 
 impl Options {
@@ -96,6 +97,11 @@ pub const fn takes_together(seed: u64) -> bool {
 /// Whether a seed's requests are forgotten soon after their end, and some callers withdraw theirs.
 pub const fn forgets(seed: u64) -> bool {
     seed % 7 == 4
+}
+
+/// Whether a seed's chain has no EIP-1559.
+pub const fn is_legacy(seed: u64) -> bool {
+    seed % 8 == 3
 }
 
 /// Runs one seed. A panic is a violation.

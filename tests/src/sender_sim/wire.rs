@@ -44,7 +44,7 @@ impl Simulation {
             busy(question, world.rng.chance(500))
         } else {
             match question {
-                Question::Look => Some(Reply::Look(Some(world.chain.view(node)))),
+                Question::Look => Some(Reply::Look(Some(world.look(node)))),
                 Question::Simulate(id) => Some(self.simulate(id)),
                 Question::Send(nonce, hash) => {
                     Some(Reply::Sent(*nonce, *hash, world.chain.send(node, *hash)))

@@ -13,7 +13,7 @@ use super::{
 use crate::sim::rng::Rng;
 use alloy_primitives::{Address, B256, U256, keccak256};
 use sender::store::{self, Memory};
-use sender_model::{Account, AccountId, Commit, Config, key};
+use sender_model::{Account, AccountId, Commit, Config, Quote, View, key};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -93,6 +93,14 @@ impl World {
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:>9} {}", self.now_ms, line()));
         }
+    }
+
+    /// How a node sees the account. What it says about fees may be wrong on a chain without EIP-1559.
+    pub(super) fn look(&mut self, node: usize) -> View {
+        let view = self.chain.view(node);
+        let hidden = self.chain.legacy && self.strikes(Fault::MarketHidden);
+        let quote = if hidden { Quote::dynamic(self.chain.base_fee, 10) } else { view.quote };
+        View { quote, ..view }
     }
 
     /// Commits, through a store that may crash or fall silent, before or after it has done it.
@@ -180,6 +188,7 @@ impl Simulation {
             trace: options.trace.then(Vec::new),
             rng,
         };
+        world.chain.legacy = super::is_legacy(seed);
         let owners = world.rng.within(2, 3) as usize;
         (0..owners).for_each(|owner| world.later(owner as u64 * 137, Due::Tick(owner)));
         world.later(2_000, Due::Block);

@@ -142,7 +142,7 @@ fn head(number: u64) -> Head {
     Head { number, hash: keccak256(number.to_be_bytes()) }
 }
 
-const QUOTE: Quote = Quote { base_fee_per_gas: GWEI, priority_fee_per_gas: GWEI };
+const QUOTE: Quote = Quote::dynamic(GWEI, GWEI);
 
 fn ready<'a, T: Send + 'a>(value: T) -> Asked<'a, T> {
     Box::pin(std::future::ready(value))

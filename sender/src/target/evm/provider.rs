@@ -153,11 +153,11 @@ impl Provider {
         let (latest, finalized_number) = self.heads().await?;
         let head = read::head(&latest).ok_or(Failed::Strange("a block without number or hash"))?;
         let balance = self.call("eth_getBalance", json!([account, read::hex(head.number)]));
-        let (latest_count, finalized_count, balance, priority) = try_join!(
+        let (latest_count, finalized_count, balance, quote) = try_join!(
             self.count(account, head.number),
             self.count(account, finalized_number),
             balance,
-            self.priority_fee(),
+            self.quote_after(&latest),
         )?;
         Ok(View {
             latest: head,
@@ -165,7 +165,7 @@ impl Provider {
             finalized_number,
             finalized_count,
             balance: read::wide(&balance).ok_or(Failed::Strange("a balance"))?,
-            quote: read::quote(&latest, priority),
+            quote,
         })
     }
 
@@ -177,10 +177,21 @@ impl Provider {
         }
     }
 
+    /// What the chain asks for after a block. Where blocks carry no base fee the chain has no EIP-1559, and its gas price
+    /// is all there is.
+    async fn quote_after(&self, block: &Value) -> Result<Quote, Failed> {
+        match read::base_fee(block) {
+            Some(base_fee) => Ok(read::quote(base_fee, self.priority_fee().await?)),
+            None => {
+                let price = self.call("eth_gasPrice", json!([])).await?;
+                Ok(Quote::gas_price(read::quantity(&price).ok_or(Failed::Strange("a gas price"))?))
+            }
+        }
+    }
+
     pub(super) async fn quote(&self) -> Result<Quote, Failed> {
-        let (latest, priority) = try_join!(self.block(json!("latest")), self.priority_fee())?;
-        let latest = latest.ok_or(Failed::Strange("there is no latest block"))?;
-        Ok(read::quote(&latest, priority))
+        let latest = self.block(json!("latest")).await?;
+        self.quote_after(&latest.ok_or(Failed::Strange("there is no latest block"))?).await
     }
 
     pub(super) async fn receipts(&self, hashes: Vec<B256>) -> Result<Vec<(B256, ReceiptAnswer)>, Failed> {

@@ -28,11 +28,14 @@ pub(super) fn head(block: &Value) -> Option<Head> {
     Some(Head { number: number(block.get("number")?)?, hash: block.get("hash")?.as_str()?.parse().ok()? })
 }
 
-/// What a chain asks for, by its newest block. Before EIP-1559 the priority fee is the whole price.
-pub(super) fn quote(latest: &Value, priority_fee_per_gas: u128) -> Quote {
-    let base_fee = latest.get("baseFeePerGas").and_then(quantity).unwrap_or_default();
-    // The next block may ask for an eighth more.
-    Quote { base_fee_per_gas: base_fee.saturating_add(base_fee / 8), priority_fee_per_gas }
+/// The base fee of a block; none before EIP-1559.
+pub(super) fn base_fee(block: &Value) -> Option<u128> {
+    block.get("baseFeePerGas").and_then(quantity)
+}
+
+/// What a chain with EIP-1559 asks for after a block with this base fee: the next one may ask for an eighth more.
+pub(super) fn quote(base_fee: u128, priority_fee_per_gas: u128) -> Quote {
+    Quote::dynamic(base_fee.saturating_add(base_fee / 8), priority_fee_per_gas)
 }
 
 /// A receipt as a node gives it; null if it has none.
