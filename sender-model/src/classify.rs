@@ -4,11 +4,13 @@
 //! providers in front of them; a test runs a corpus of real answers through the table. What is not in the table is
 //! [`SendClass::Unknown`], which never fails a request: the bytes may be out.
 
+use alloy_primitives::B256;
+
 /// A node's answer to a send, as it came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SendResponse {
-    /// It has taken the transaction.
-    Hash,
+    /// It has taken a transaction, and says which.
+    Hash(B256),
     /// It has answered with an error.
     Error {
         /// The status of the HTTP answer, if there was one.
@@ -30,7 +32,7 @@ impl SendResponse {
         match self {
             Self::Disconnected | Self::TimedOut => true,
             Self::Error { http_status, code: None, .. } => http_status.is_some_and(|status| status >= 500),
-            Self::Hash | Self::Error { .. } => false,
+            Self::Hash(_) | Self::Error { .. } => false,
         }
     }
 }
@@ -176,10 +178,11 @@ const TABLE: &[(Text, SendClass)] = &[
 /// JSON-RPC codes that mean the same whatever the text is.
 const CODES: &[(i64, SendClass)] = &[(-32005, C::Busy), (429, C::Busy)];
 
-/// What an answer means.
-pub fn classify(answer: &SendResponse) -> SendClass {
+/// What an answer to the transaction `hash` means. A node that names another one has not taken ours.
+pub fn classify(answer: &SendResponse, hash: B256) -> SendClass {
     match answer {
-        SendResponse::Hash => SendClass::Taken,
+        SendResponse::Hash(taken) if *taken == hash => SendClass::Taken,
+        SendResponse::Hash(_) => SendClass::Unknown,
         SendResponse::TimedOut | SendResponse::Disconnected => SendClass::Unknown,
         SendResponse::Error { http_status: Some(429), .. } => SendClass::Busy,
         // Without a code the text is not the node's but that of something in front of it.

@@ -56,7 +56,7 @@
 //! let mut account = Account::load(config, id, 1, Rows::default(), now)?;
 //! account.admit(*request);
 //! // Nothing is bound before the chain was seen.
-//! assert_eq!(account.poll(now), vec![Action::FetchView]);
+//! assert_eq!(account.poll(now), vec![Action::FetchView { known: None }]);
 //! assert_eq!(account.waiting(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -77,6 +77,7 @@ mod ids;
 mod intent;
 pub mod key;
 mod nonce;
+pub mod providers;
 mod quantity;
 mod request;
 pub mod retention;
@@ -108,7 +109,7 @@ pub use intent::{FeeCap, Intent};
 pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceState, Slot};
 pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
 pub use used_name::{KnownRequest, UsedName};
-pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};
+pub use view::{BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, Simulation, View};
 
 /// The features for tests that this crate was compiled with; none in a product build.
 pub const TEST_FEATURES: &[&str] = &[

@@ -190,6 +190,10 @@ impl Account {
         let margin = gas / 100 * u64::from(self.config.gas_margin_percent);
         let wanted = self.requests.get(id).and_then(|request| request.intent.gas);
         let most = self.config.limits.gas_max.unwrap_or(u64::MAX);
+        if wanted.is_none() && !self.is_plausible(id, gas) {
+            self.simulations.fail(id, &self.config, now);
+            return;
+        }
         if wanted.is_none() && gas > most {
             let reason = format!("it needs {gas} gas, and a transaction has at most {most}");
             self.fail_simulated(id, reason, Bytes::new(), now);
@@ -197,6 +201,15 @@ impl Account {
         }
         let gas = wanted.unwrap_or(gas.saturating_add(margin).min(most));
         self.simulations.succeed(id, gas, now);
+    }
+
+    /// Whether a transaction can do with so much gas at all.
+    fn is_plausible(&self, id: &RequestId, gas: u64) -> bool {
+        #[cfg(feature = "bugs")]
+        if self.makes(crate::Mistake::ZeroGas) {
+            return true;
+        }
+        self.requests.get(id).is_none_or(|request| gas >= request.intent.intrinsic_gas())
     }
 
     /// Ends a request that could not work, before it costs a nonce.

@@ -3,12 +3,18 @@
 use super::{Account, watch::millis};
 #[cfg(feature = "bugs")]
 use crate::NonceState;
-use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, State};
+use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, SendResponse, State, classify};
 use alloy_primitives::B256;
 use types::Time;
 
 impl Account {
-    /// A node's answer to a send, or its absence. Whatever it is, the nonce stays bound.
+    /// A node's answer to a send, or its absence, as it came.
+    pub fn handle_answer(&mut self, nonce: Nonce, hash: B256, answer: &SendResponse, now: Time) {
+        let class = classify(answer, hash);
+        self.handle_sent(nonce, hash, &class, now);
+    }
+
+    /// What a node's answer to a send means. Whatever it is, the nonce stays bound.
     pub fn handle_sent(&mut self, nonce: Nonce, hash: B256, class: &SendClass, now: Time) {
         if self.book.slot(nonce).is_none_or(|slot| slot.attempt(hash).is_none()) {
             return;

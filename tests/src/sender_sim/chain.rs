@@ -3,9 +3,9 @@
 use crate::sim::rng::Rng;
 use alloy_primitives::{B256, U256, keccak256};
 use sender_model::{
-    BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, SendResponse, Signed, View,
+    BlockCheck, Draft, Fees, Head, Identified, Inclusion, Quote, ReceiptAnswer, SendResponse, Signed, View,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction does, as far as the simulation cares.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -52,6 +52,11 @@ struct Block {
     balance: U256,
 }
 
+/// Blocks that a node reads to answer one question.
+const SEARCH_BLOCKS: u64 = 200;
+/// Less than this no transaction can do with.
+const INTRINSIC_GAS: u64 = 21_000;
+
 /// The chain, as one who sees everything sees it.
 #[derive(Debug)]
 pub(super) struct Chain {
@@ -62,6 +67,8 @@ pub(super) struct Chain {
     pool: BTreeMap<u64, Tx>,
     /// Everything that was ever signed, by hash.
     pub signed: BTreeMap<B256, Tx>,
+    /// What some node has taken.
+    pub taken: BTreeSet<B256>,
     /// In which blocks of the tree a transaction is.
     places: BTreeMap<B256, Vec<usize>>,
     pub base_fee: u128,
@@ -72,9 +79,8 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn new(count: u64, balance: U256, depth: u64, block_txs_max: u64) -> Self {
-        let genesis =
-            Block { parent: 0, number: 100, hash: keccak256(b"genesis"), txs: vec![], count, balance };
+    pub(super) fn new(number: u64, count: u64, balance: U256, depth: u64, block_txs_max: u64) -> Self {
+        let genesis = Block { parent: 0, number, hash: keccak256(b"genesis"), txs: vec![], count, balance };
         Self {
             blocks: vec![genesis],
             tip: 0,
@@ -82,6 +88,7 @@ impl Chain {
             stale_tips: vec![],
             pool: BTreeMap::new(),
             signed: BTreeMap::new(),
+            taken: BTreeSet::new(),
             places: BTreeMap::new(),
             base_fee: 1_000,
             legacy: false,
@@ -146,7 +153,7 @@ impl Chain {
 
     /// The block at a height on the way to `tip`.
     fn ancestor(&self, mut tip: usize, number: u64) -> Option<usize> {
-        while self.block(tip).number > number {
+        while self.block(tip).number > number && tip != self.block(tip).parent {
             tip = self.block(tip).parent;
         }
         (self.block(tip).number == number).then_some(tip)
@@ -172,11 +179,16 @@ impl Chain {
     }
 
     fn user(&self, nonce: u64, tip: usize) -> Option<&Tx> {
+        self.user_at(nonce, tip).map(|(_, tx)| tx)
+    }
+
+    /// The transaction with a nonce on the way to `tip`, and its block.
+    fn user_at(&self, nonce: u64, tip: usize) -> Option<(usize, &Tx)> {
         let mut at = tip;
         while self.block(at).count > nonce {
             let found = self.block(at).txs.iter().map(|hash| &self.signed[hash]).find(|tx| tx.nonce == nonce);
-            if found.is_some() {
-                return found;
+            if let Some(tx) = found {
+                return Some((at, tx));
             }
             if at == self.block(at).parent {
                 return None;
@@ -301,7 +313,7 @@ impl Chain {
             latest: Head { number: latest.number, hash: latest.hash },
             latest_count: latest.count,
             finalized_number: finalized.number,
-            finalized_count: finalized.count,
+            finalized_count: Some(finalized.count),
             balance: latest.balance,
             quote: self.quote(),
         }
@@ -321,8 +333,21 @@ impl Chain {
         BlockCheck { number, hash, finalized_number: self.block(self.final_of(node)).number }
     }
 
-    pub(super) fn identify(&self, node: usize, nonce: u64) -> Option<B256> {
-        self.user(nonce, self.final_of(node)).map(|tx| tx.hash)
+    /// Which transaction has used a nonce, looked for in so many blocks as a node reads for one question.
+    pub(super) fn identify(&self, node: usize, nonce: u64, from: u64) -> Identified {
+        let end = self.block(node).number.min(from.saturating_add(SEARCH_BLOCKS));
+        let found = self.user_at(nonce, node).map(|(at, tx)| (self.block(at), tx.hash));
+        match found.filter(|(block, _)| (from..=end).contains(&block.number)) {
+            Some((block, hash)) => {
+                Identified::Found { hash, block: Head { number: block.number, hash: block.hash } }
+            }
+            None => Identified::NotBelow(end + 1),
+        }
+    }
+
+    /// The height of the best chain.
+    pub(super) fn head_number(&self) -> u64 {
+        self.block(self.tip).number
     }
 
     /// A node's answer to a send, in go-ethereum's words.
@@ -336,6 +361,9 @@ impl Chain {
         let block = self.block(node);
         if self.legacy && !tx.legacy {
             return refuse("transaction type not supported");
+        }
+        if tx.gas < INTRINSIC_GAS {
+            return refuse("intrinsic gas too low");
         }
         if tx.unminable {
             return refuse("exceeds block gas limit");
@@ -356,6 +384,7 @@ impl Chain {
         if tx.nonce >= self.count() {
             self.pool.insert(tx.nonce, tx);
         }
-        SendResponse::Hash
+        self.taken.insert(hash);
+        SendResponse::Hash(hash)
     }
 }

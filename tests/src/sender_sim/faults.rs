@@ -56,10 +56,12 @@ pub(super) enum Fault {
     SignerRefuses,
     /// Blocks of a chain without EIP-1559 seem to have a base fee.
     MarketHidden,
+    /// A provider answers "0x0" to everything.
+    Nonsense,
 }
 
 /// All kinds, with the most often that they may happen in one try, in thousandths.
-const KINDS: [(Fault, u64); 25] = [
+const KINDS: [(Fault, u64); 26] = [
     (Fault::QuestionLost, 200),
     (Fault::AnswerLost, 300),
     (Fault::Slow, 200),
@@ -85,6 +87,7 @@ const KINDS: [(Fault, u64); 25] = [
     (Fault::Pause, 60),
     (Fault::SignerRefuses, 60),
     (Fault::MarketHidden, 300),
+    (Fault::Nonsense, 150),
 ];
 
 /// How often each kind happens in one run.
