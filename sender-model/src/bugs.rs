@@ -19,4 +19,16 @@ pub enum Mistake {
     OldCopyIsNew,
     /// The name of a request is forgotten with its record: the same name sends again.
     NameGoesWithRequest,
+    /// Every chain is taken to have EIP-1559.
+    DynamicFeesEverywhere,
+    /// A node that answers a send with any hash has taken the transaction.
+    TrustAnyHash,
+    /// Every gas estimate is believed, also one that no transaction can do with.
+    ZeroGas,
+    /// A provider's error is the chain's answer: no other provider is asked.
+    ProviderErrorIsFinal,
+    /// Who used a nonce is searched for from the first block on.
+    SearchFromZero,
+    /// One provider's word is enough, also where another would contradict it.
+    OneVoice,
 }

@@ -4,11 +4,13 @@
 //! providers in front of them; a test runs a corpus of real answers through the table. What is not in the table is
 //! [`SendClass::Unknown`], which never fails a request: the bytes may be out.
 
+use alloy_primitives::B256;
+
 /// A node's answer to a send, as it came.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SendResponse {
-    /// It has taken the transaction.
-    Hash,
+    /// It has taken a transaction, and says which.
+    Hash(B256),
     /// It has answered with an error.
     Error {
         /// The status of the HTTP answer, if there was one.
@@ -30,7 +32,7 @@ impl SendResponse {
         match self {
             Self::Disconnected | Self::TimedOut => true,
             Self::Error { http_status, code: None, .. } => http_status.is_some_and(|status| status >= 500),
-            Self::Hash | Self::Error { .. } => false,
+            Self::Hash(_) | Self::Error { .. } => false,
         }
     }
 }
@@ -50,6 +52,8 @@ pub enum SendClass {
     NonceGap,
     /// The node is full or tired of us: later.
     Busy,
+    /// The node does not take transactions of this type: its chain has no EIP-1559.
+    TypeRefused,
     /// The bytes can never be mined.
     Rejected(String),
     /// Nobody knows whether it was sent.
@@ -124,6 +128,17 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("exceeded its compute units"), C::Busy),
     (Contains("request count exceeded"), C::Busy),
     (Contains("limit exceeded, retry"), C::Busy),
+    // The type.
+    (Contains("transaction type not supported"), C::TypeRefused),
+    (Contains("transaction type is not supported"), C::TypeRefused),
+    (Contains("unsupported transaction type"), C::TypeRefused),
+    (Contains("invalid transaction type"), C::TypeRefused),
+    (Contains("invalidtxtype"), C::TypeRefused),
+    (Contains("transaction type eip1559 is invalid"), C::TypeRefused),
+    (Contains("eip-1559 style fee params"), C::TypeRefused),
+    (Contains("eip-1559 transactions require london"), C::TypeRefused),
+    (Contains("eip1559 is not activated"), C::TypeRefused),
+    (Contains("eip-1559 is not enabled"), C::TypeRefused),
     // Never.
     (Contains("intrinsic gas"), C::Rejected(String::new())),
     (Contains("insufficient gas for floor data"), C::Rejected(String::new())),
@@ -140,7 +155,6 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("invalidtxchainid"), C::Rejected(String::new())),
     (Contains("wrong chainid"), C::Rejected(String::new())),
     (Contains("wrong chain id"), C::Rejected(String::new())),
-    (Contains("invalid transaction type"), C::Rejected(String::new())),
     (Contains("setcode transaction"), C::Rejected(String::new())),
     (Contains("higher than 2^256-1"), C::Rejected(String::new())),
     (Contains("only replay-protected"), C::Rejected(String::new())),
@@ -149,7 +163,6 @@ const TABLE: &[(Text, SendClass)] = &[
     (Contains("rlp too long"), C::Rejected(String::new())),
     (Contains("max initcode size exceeded"), C::Rejected(String::new())),
     (Contains("initcode size"), C::Rejected(String::new())),
-    (Contains("transaction type not supported"), C::Rejected(String::new())),
     (Contains("exceeds the configured cap"), C::Rejected(String::new())),
     (Contains("transaction fee cap exceeded"), C::Rejected(String::new())),
     (Contains("negative value"), C::Rejected(String::new())),
@@ -165,10 +178,11 @@ const TABLE: &[(Text, SendClass)] = &[
 /// JSON-RPC codes that mean the same whatever the text is.
 const CODES: &[(i64, SendClass)] = &[(-32005, C::Busy), (429, C::Busy)];
 
-/// What an answer means.
-pub fn classify(answer: &SendResponse) -> SendClass {
+/// What an answer to the transaction `hash` means. A node that names another one has not taken ours.
+pub fn classify(answer: &SendResponse, hash: B256) -> SendClass {
     match answer {
-        SendResponse::Hash => SendClass::Taken,
+        SendResponse::Hash(taken) if *taken == hash => SendClass::Taken,
+        SendResponse::Hash(_) => SendClass::Unknown,
         SendResponse::TimedOut | SendResponse::Disconnected => SendClass::Unknown,
         SendResponse::Error { http_status: Some(429), .. } => SendClass::Busy,
         // Without a code the text is not the node's but that of something in front of it.

@@ -71,8 +71,10 @@ pub struct Config {
     pub backoff_ms: u64,
     /// The longest delay after failed sends.
     pub backoff_max_ms: u64,
-    /// How often the chain is looked at when nothing else says so.
+    /// How often questions without an answer are asked again.
     pub sweep_ms: u64,
+    /// How often the chain is looked at when nothing else says so.
+    pub look_ms: u64,
     /// How old a look at the chain may be for a nonce to be bound on it.
     pub view_age_max_ms: u64,
     /// How long a simulation holds.
@@ -124,6 +126,7 @@ impl Default for Config {
             backoff_ms: 500,
             backoff_max_ms: 30_000,
             sweep_ms: 2_000,
+            look_ms: 2_000,
             view_age_max_ms: 30_000,
             simulation_age_max_ms: 60_000,
             drafts_max: 16,

@@ -25,19 +25,54 @@ pub struct Fees {
     pub max_priority_fee_per_gas: u128,
 }
 
+/// How a chain prices transactions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum FeeMarket {
+    /// EIP-1559: a base fee that blocks carry, and a priority fee.
+    #[default]
+    Dynamic,
+    /// Before EIP-1559: one gas price. Such a chain takes legacy and EIP-2930 transactions only.
+    GasPrice,
+}
+
 /// What the chain asks for now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Quote {
-    /// The next block's base fee, in wei per gas.
+    /// The next block's base fee, in wei per gas; zero where there is none.
     #[serde(with = "quantity")]
     #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub base_fee_per_gas: u128,
-    /// A priority fee that is taken soon, in wei per gas.
+    /// A priority fee that is taken soon, in wei per gas. Where there is no base fee it is the gas price.
     #[serde(with = "quantity")]
     #[cfg_attr(feature = "openapi", schema(value_type = openapi::Quantity))]
     pub priority_fee_per_gas: u128,
+    /// Which of the two kinds of chain it is.
+    #[serde(default)]
+    pub market: FeeMarket,
+}
+
+impl Quote {
+    /// What a chain with EIP-1559 asks for.
+    pub const fn dynamic(base_fee_per_gas: u128, priority_fee_per_gas: u128) -> Self {
+        Self { base_fee_per_gas, priority_fee_per_gas, market: FeeMarket::Dynamic }
+    }
+
+    /// What a chain without EIP-1559 asks for.
+    pub const fn gas_price(price: u128) -> Self {
+        Self { base_fee_per_gas: 0, priority_fee_per_gas: price, market: FeeMarket::GasPrice }
+    }
+
+    /// The price below which a transaction is not mined now: the base fee, or the gas price.
+    pub const fn lowest(&self) -> u128 {
+        match self.market {
+            FeeMarket::Dynamic => self.base_fee_per_gas,
+            FeeMarket::GasPrice => self.priority_fee_per_gas,
+        }
+    }
 }
 
 /// The smallest rise of a replacement that nodes take, in percent.

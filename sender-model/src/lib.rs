@@ -56,7 +56,7 @@
 //! let mut account = Account::load(config, id, 1, Rows::default(), now)?;
 //! account.admit(*request);
 //! // Nothing is bound before the chain was seen.
-//! assert_eq!(account.poll(now), vec![Action::FetchView]);
+//! assert_eq!(account.poll(now), vec![Action::FetchView { known: None }]);
 //! assert_eq!(account.waiting(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -79,6 +79,7 @@ pub mod key;
 mod nonce;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+pub mod providers;
 mod quantity;
 mod request;
 pub mod retention;
@@ -104,13 +105,13 @@ pub use config::{Config, Limits, OnForeign};
 pub use delivery::{Delivery, Next};
 pub use draft::{Draft, Purpose, Signed, Ticket};
 pub use event::{Event, EventKind, Subject};
-pub use fees::{Fees, Quote};
+pub use fees::{FeeMarket, Fees, Quote};
 pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
 pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceState, Slot};
 pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
 pub use used_name::{KnownRequest, UsedName};
-pub use view::{BlockCheck, Head, Inclusion, ReceiptAnswer, Simulation, View};
+pub use view::{BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, Simulation, View};
 
 /// The features for tests that this crate was compiled with; none in a product build.
 pub const TEST_FEATURES: &[&str] = &[

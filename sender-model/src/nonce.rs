@@ -27,6 +27,9 @@ pub struct Attempt {
     pub kind: AttemptKind,
     /// Its fees.
     pub fees: Fees,
+    /// Whether it has one gas price, as chains without EIP-1559 demand.
+    #[serde(default)]
+    pub legacy: bool,
     /// Its gas limit.
     pub gas: u64,
     /// The most that it can cost, in wei.
@@ -89,7 +92,7 @@ pub struct Slot {
     /// Whether a caller wants a fee bump now, and to which fees at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wish: Option<Fees>,
-    /// What is in a block, as far as we know.
+    /// What is in a block, as far as we know: one of the attempts, or somebody else's transaction with the same nonce.
     #[serde(default)]
     pub mined: Option<Mined>,
     /// Whether it was reported as stalled.

@@ -27,12 +27,41 @@ pub struct View {
     pub latest_count: u64,
     /// The height of the newest block that cannot go away.
     pub finalized_number: u64,
-    /// The account's transaction count there.
-    pub finalized_count: u64,
+    /// The account's transaction count there, where a node still has that state. Full nodes keep about 128 of them, and
+    /// on many chains blocks become final later than that.
+    pub finalized_count: Option<u64>,
     /// The account's balance at `latest`, in wei.
     pub balance: U256,
     /// What the chain asks for.
     pub quote: Quote,
+}
+
+impl View {
+    /// Whether the counts fit together.
+    pub fn is_sound(&self) -> bool {
+        self.finalized_count.is_none_or(|count| count <= self.latest_count)
+            && self.finalized_number <= self.latest.number
+    }
+
+    /// Whether the count is one that the account can explain by its own transactions: from the count that it knows to the
+    /// first nonce that it has not bound. Any other one needs a second provider's word, since nonces are given up or filled for it.
+    pub fn is_expected(&self, known: Option<(u64, u64)>) -> bool {
+        known.is_some_and(|(lowest, highest)| (lowest..=highest).contains(&self.latest_count))
+    }
+
+    /// Of two providers' looks the one whose count is nearer to what the account knows: one that only lags, or follows a
+    /// branch that the other has left, is right about less, and one that lies is not believed alone. None if nothing is
+    /// known yet and they differ, since an account that begins with a wrong count does not find back.
+    pub fn tempered(self, other: &Self, known: Option<(u64, u64)>) -> Option<Self> {
+        let Some((lowest, highest)) = known else {
+            return (self.latest_count == other.latest_count).then_some(self);
+        };
+        let distance = |view: &Self| match view.latest_count {
+            count if count < lowest => lowest - count,
+            count => count.saturating_sub(highest),
+        };
+        Some(if distance(other) < distance(&self) { *other } else { self })
+    }
 }
 
 /// Where a transaction was included, and how it ended.
@@ -70,6 +99,40 @@ pub struct BlockCheck {
     pub hash: Option<B256>,
     /// The same node's newest final height.
     pub finalized_number: u64,
+}
+
+impl BlockCheck {
+    /// Whether it says that the block cannot go away: what ends a request, and so needs a second provider's word.
+    pub fn claims_finality(&self) -> bool {
+        self.hash.is_some() && self.finalized_number >= self.number
+    }
+
+    /// What two providers agree on: the lower final height, and the block only if both have the same. If the other does not
+    /// have a block there, it says nothing, and least of all that it is final.
+    pub fn agreed(self, other: &Self) -> Self {
+        let mut finalized_number = self.finalized_number.min(other.finalized_number);
+        if other.hash.is_none() {
+            finalized_number = finalized_number.min(self.number.saturating_sub(1));
+        }
+        let contradicts = other.hash.is_some() && other.hash != self.hash;
+        Self { hash: self.hash.filter(|_| !contradicts), finalized_number, ..self }
+    }
+}
+
+/// Which transaction of an account has used a nonce, as one provider shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Identified {
+    /// This one, in this block. That the account has signed it was verified.
+    Found {
+        /// The transaction.
+        hash: B256,
+        /// The block that it is in.
+        block: Head,
+    },
+    /// None of the blocks below this height has it; what is above was not looked at.
+    NotBelow(u64),
+    /// No provider could say.
+    Unknown,
 }
 
 /// The answer to a simulation.

@@ -201,7 +201,7 @@ impl Sender {
         let target = self.shared().target(chain_id)?;
         let mut stopping = self.shared().stopping.subscribe();
         let view = tokio::select! {
-            view = target.view(address) => view?,
+            view = target.view(address, Some((0, u64::MAX))) => view?,
             _ = stopping.wait_for(|stopping| *stopping) => return Err(Error::Stopping),
         };
         if view.balance > U256::ZERO {

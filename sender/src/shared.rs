@@ -100,6 +100,7 @@ impl Shared {
         config.holds_key = self.keys.signer(account.address).is_some();
         if let Some(target) = self.targets.get(&account.chain_id) {
             config.limits = target.limits();
+            config.look_ms = target.look_ms().unwrap_or(config.look_ms);
         }
         if account.chain_id != self.home_chain {
             // The limit is our own pool's.

@@ -116,7 +116,7 @@ pub(crate) async fn start(
     let mut targets = vec![home];
     for (chain_id, urls) in chains {
         let target = Evm::new(chain_id, &urls, Default::default());
-        target.check().await?;
+        target.check().await;
         targets.push(Arc::new(target));
     }
     let holder = format!("pectin-{}-{}", std::process::id(), clock.now().as_millis());

@@ -3,12 +3,12 @@
 
 use super::search::Searches;
 use crate::{Command, Gateway};
-use ::sender::target::{Asked, Target, TargetError, call_object, read_receipt, read_refusal};
+use ::sender::target::{Asked, News, Target, TargetError, call_object, read_receipt, read_refusal};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
 use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, SendError, Snapshot};
 use sender_model::{
-    BlockCheck, Head, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    BlockCheck, Head, Identified, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(crate) struct Pool {
     gateway: Gateway,
     /// Transactions that each managed account may have waiting.
     slots: usize,
-    news: watch::Receiver<u64>,
+    news: watch::Receiver<News>,
     searches: Searches,
 }
 
@@ -38,7 +38,7 @@ impl Pool {
         gateway: Gateway,
         slots: usize,
     ) -> Self {
-        let (told, news) = watch::channel(0);
+        let (told, news) = watch::channel(News::default());
         tokio::spawn(tell_news(feed.clone(), told));
         Self { chain_id, feed, api, gateway, slots, news, searches: Searches::new(archive) }
     }
@@ -58,7 +58,7 @@ impl Pool {
         let base: U128 = self.ask("eth_baseFee", json!([])).await.map_err(|why| self.error(&why))?;
         let tip: U128 =
             self.ask("eth_maxPriorityFeePerGas", json!([])).await.map_err(|why| self.error(&why))?;
-        Ok(Quote { base_fee_per_gas: base.to(), priority_fee_per_gas: tip.to() })
+        Ok(Quote::dynamic(base.to(), tip.to()))
     }
 
     async fn view_now(&self, account: Address) -> Result<View, TargetError> {
@@ -72,7 +72,7 @@ impl Pool {
             latest: head(latest.id()),
             latest_count: now.nonce,
             finalized_number: finalized.number,
-            finalized_count: then.nonce,
+            finalized_count: Some(then.nonce),
             balance: now.balance,
             quote: self.quote_now().await?,
         })
@@ -93,7 +93,7 @@ impl Pool {
         }
     }
 
-    async fn send_now(&self, bytes: Bytes) -> SendResponse {
+    async fn send_now(&self, hash: B256, bytes: Bytes) -> SendResponse {
         let refused = |error: txpool::Error| SendResponse::Error {
             http_status: None,
             code: Some(i64::from(error.code())),
@@ -105,7 +105,7 @@ impl Pool {
             Err(error) => return refused(error),
         };
         match self.gateway.submit(vec![tx]).await.into_iter().next() {
-            Some(Ok(_)) => SendResponse::Hash,
+            Some(Ok(_)) => SendResponse::Hash(hash),
             Some(Err(SendError::Refused(error))) => refused(error),
             Some(Err(SendError::Unavailable(_))) | None => SendResponse::Disconnected,
         }
@@ -130,7 +130,17 @@ impl Pool {
         self.ask("eth_getBlockByNumber", params).await.map_err(|why| self.error(&why))
     }
 
-    async fn identify_now(&self, account: Address, nonce: Nonce) -> Result<Option<B256>, TargetError> {
+    async fn identify_now(&self, account: Address, nonce: Nonce) -> Result<Identified, TargetError> {
+        let Some(hash) = self.final_user(account, nonce).await? else { return Ok(Identified::Unknown) };
+        let receipt = self.ask::<Value>("eth_getTransactionReceipt", json!([hash])).await;
+        Ok(match receipt.map_or(ReceiptAnswer::Error, read_receipt) {
+            ReceiptAnswer::Found(inclusion) => Identified::Found { hash, block: inclusion.block },
+            ReceiptAnswer::NotFound | ReceiptAnswer::Error => Identified::Unknown,
+        })
+    }
+
+    /// The transaction that has used a nonce in a final block.
+    async fn final_user(&self, account: Address, nonce: Nonce) -> Result<Option<B256>, TargetError> {
         let snapshot = self.feed.snapshot();
         let finalized = snapshot.tags.finalized.number;
         if let Some(hash) = recent(&snapshot, finalized, account, nonce) {
@@ -154,7 +164,7 @@ const fn head(id: BlockId) -> Head {
 }
 
 /// Tells whenever there is a new block, or one became final, or went away.
-async fn tell_news(feed: Feed, told: watch::Sender<u64>) {
+async fn tell_news(feed: Feed, told: watch::Sender<News>) {
     let mut snapshots = feed.watch();
     let mut last = None;
     while snapshots.changed().await.is_ok() && !told.is_closed() {
@@ -164,7 +174,8 @@ async fn tell_news(feed: Feed, told: watch::Sender<u64>) {
         };
         if now != last {
             last = now;
-            told.send_modify(|count| *count += 1);
+            let finalized = snapshots.borrow().tags.finalized.number;
+            told.send_modify(|news| *news = News { looks: news.looks + 1, finalized });
         }
     }
 }
@@ -174,7 +185,7 @@ impl Target for Pool {
         self.chain_id
     }
 
-    fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
+    fn view(&self, account: Address, _: Option<(u64, u64)>) -> Asked<'_, Result<View, TargetError>> {
         Box::pin(self.view_now(account))
     }
 
@@ -186,8 +197,8 @@ impl Target for Pool {
         Box::pin(self.quote_now())
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
-        Box::pin(self.send_now(bytes))
+    fn send(&self, _: Address, hash: B256, bytes: Bytes) -> Asked<'_, SendResponse> {
+        Box::pin(self.send_now(hash, bytes))
     }
 
     fn receipts(&self, hashes: Vec<B256>) -> Asked<'_, Vec<(B256, ReceiptAnswer)>> {
@@ -205,11 +216,11 @@ impl Target for Pool {
         Box::pin(self.check_now(number))
     }
 
-    fn identify(&self, account: Address, nonce: Nonce) -> Asked<'_, Result<Option<B256>, TargetError>> {
+    fn identify(&self, account: Address, nonce: Nonce, _: u64) -> Asked<'_, Result<Identified, TargetError>> {
         Box::pin(self.identify_now(account, nonce))
     }
 
-    fn news(&self) -> Option<watch::Receiver<u64>> {
+    fn news(&self, _: Address) -> Option<watch::Receiver<News>> {
         Some(self.news.clone())
     }
 

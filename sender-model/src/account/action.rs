@@ -7,7 +7,10 @@ use alloy_primitives::{B256, Bytes};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Fetch one node's view of the account; answered by `handle_view` or `handle_view_failed`.
-    FetchView,
+    FetchView {
+        /// The counts that the account can explain; see [`View::is_expected`](crate::View::is_expected).
+        known: Option<(u64, u64)>,
+    },
     /// Would this work, and with how much gas? Answered by `handle_simulation`.
     Simulate(RequestId, Intent),
     /// Sign this; answered by `handle_signed`, `handle_sign_failed` or `handle_sign_refused`.
@@ -30,6 +33,11 @@ pub enum Action {
     },
     /// Ask one node for its block at a height and its final height; answered by `handle_block`.
     CheckBlock(u64),
-    /// Find the transaction that used a nonce on the finalized chain; answered by `handle_identified`.
-    Identify(Nonce),
+    /// Find the transaction that used a nonce; answered by `handle_identified`.
+    Identify {
+        /// The nonce.
+        nonce: Nonce,
+        /// It is in no block below this height.
+        from: u64,
+    },
 }

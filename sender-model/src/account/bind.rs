@@ -99,6 +99,7 @@ impl Account {
             hash: signed.hash,
             kind: draft.kind,
             fees: draft.fees,
+            legacy: draft.intent.legacy,
             gas: draft.gas,
             cost: draft.fees.cost(draft.gas, draft.intent.value),
             bytes: signed.bytes,

@@ -30,7 +30,12 @@ pub(super) struct NonceBook {
     changed: BTreeSet<Nonce>,
     /// Whether `started`, `base` or `next` have changed, which are part of the account's row.
     range_changed: bool,
+    /// Since when the chain's count is below the book.
+    below_since: Option<Time>,
 }
+
+/// So far a book reaches down at most, in nonces.
+const REACH_MAX: u64 = 1_000;
 
 impl NonceBook {
     /// The book as it was stored. Everything that is bound counts as sent.
@@ -40,7 +45,7 @@ impl NonceBook {
             Entry { state, watch, gone_since: None }
         };
         let entries = states.into_iter().map(|(nonce, state)| (nonce, entry(state))).collect();
-        Self { started, base, next, entries, changed: BTreeSet::new(), range_changed: false }
+        Self { started, base, next, entries, ..Self::default() }
     }
 
     /// Whether each nonce of the range has an entry, and each bound one an attempt.
@@ -176,12 +181,24 @@ impl NonceBook {
         }
     }
 
-    /// Takes in nonces above the book that others have used. Where nothing is open below, those that are final need no
-    /// rows, however many they are. Of the others there are rows, but no more than there may be nonces that are not
-    /// final: what is above has to wait, and until then no nonce is given out.
-    pub(super) fn catch_up(&mut self, latest_count: u64, final_count: u64, unfinal_max: usize) {
-        if self.entries.is_empty() && self.next < final_count {
-            (self.base, self.next) = (final_count, final_count);
+    /// The highest count that can be explained by what is bound here from `count` on.
+    pub(super) fn explained(&self, count: u64) -> u64 {
+        let bound = self.entries.range(count..).zip(count..);
+        let ours = bound.take_while(|((nonce, entry), next)| *nonce == next && entry.state.slot().is_some());
+        count + ours.count() as u64
+    }
+
+    /// The lowest nonce that is bound.
+    pub(super) fn lowest_bound(&self) -> Option<Nonce> {
+        self.bound().next().map(|(nonce, _)| nonce)
+    }
+
+    /// Takes in nonces above the book that others have used. Where nothing is open below, the book begins anew at
+    /// `from`: those below need no rows, however many they are. Of the others there are rows, but no more than there may
+    /// be nonces that are not final: what is above has to wait, and until then no nonce is given out.
+    pub(super) fn catch_up(&mut self, latest_count: u64, final_count: u64, from: u64, unfinal_max: usize) {
+        if self.entries.is_empty() && self.next < from {
+            (self.base, self.next) = (from, from);
             self.range_changed = true;
         }
         let room = unfinal_max.saturating_sub(self.entries.len()) as u64;
@@ -189,6 +206,24 @@ impl NonceBook {
         for nonce in self.next..end {
             self.put(nonce, if nonce < final_count { NonceState::Final } else { NonceState::Foreign });
         }
+    }
+
+    /// A book that began at a count that was not final may find that the transactions below it have gone with their
+    /// blocks. If they do not come back, their nonces become part of the book, to be filled.
+    pub(super) fn reach_down(&mut self, latest_count: u64, final_count: u64, now: Time, grace: Duration) {
+        let lowest = latest_count.max(final_count);
+        if !self.started || lowest >= self.base {
+            self.below_since = None;
+            return;
+        }
+        let since = *self.below_since.get_or_insert(now);
+        if now.since(since) < grace || self.base - lowest > REACH_MAX {
+            return;
+        }
+        for nonce in lowest..self.base {
+            self.put(nonce, NonceState::Foreign);
+        }
+        (self.base, self.range_changed) = (lowest, true);
     }
 
     /// Nonces without attempts of ours follow the chain: used up for good, or, after a while, free again.
@@ -345,9 +380,9 @@ mod tests {
     fn others_nonces_are_taken_in_as_far_as_there_is_room() {
         let mut book = started();
         // Final ones need no rows while nothing is open below.
-        book.catch_up(10, 8, UNFINAL_MAX);
+        book.catch_up(10, 8, 8, UNFINAL_MAX);
         assert_eq!(states(&book), "8:xx");
-        book.catch_up(100, 8, UNFINAL_MAX);
+        book.catch_up(100, 8, 8, UNFINAL_MAX);
         assert_eq!(states(&book), "8:xxxx");
         assert!(book.is_behind(100) && !book.is_behind(12));
         // With something open below they do.
@@ -358,7 +393,7 @@ mod tests {
     #[test]
     fn a_foreign_nonce_that_the_chain_forgets_is_free_after_the_grace() {
         let mut book = started();
-        book.catch_up(6, 5, UNFINAL_MAX);
+        book.catch_up(6, 5, 5, UNFINAL_MAX);
         book.settle_foreign(5, 5, at(0), GRACE);
         // It is seen again: the wait begins anew.
         book.settle_foreign(6, 5, at(50), GRACE);
@@ -368,6 +403,21 @@ mod tests {
         book.settle_foreign(5, 5, at(160), GRACE);
         assert_eq!(states(&book), "5:o");
         assert_eq!(book.free(5).collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn a_book_that_began_too_high_reaches_down_once_the_count_stays_below() {
+        let mut book = started();
+        book.reach_down(3, 0, at(0), GRACE);
+        book.reach_down(5, 0, at(50), GRACE);
+        book.reach_down(3, 0, at(60), GRACE);
+        book.reach_down(3, 0, at(159), GRACE);
+        assert_eq!(states(&book), "5:");
+        book.reach_down(3, 4, at(160), GRACE);
+        assert_eq!(states(&book), "4:x", "what is final is used for good");
+        book.settle_foreign(3, 3, at(200), GRACE);
+        book.settle_foreign(3, 3, at(300), GRACE);
+        assert_eq!(states(&book), "4:o");
     }
 
     #[test]

@@ -29,11 +29,11 @@ impl Account {
                 continue;
             }
             let gas = self.config.noop_gas;
-            let fees = self.fees().noop(&view.quote);
+            let fees = self.fees().noop(&view.quote, self.must_be_legacy());
             if self.reserved().saturating_add(fees.cost(gas, U256::ZERO)) > view.balance {
                 break;
             }
-            let intent = Intent::noop(self.id.address, gas);
+            let intent = self.typed(Intent::noop(self.id.address, gas), &view);
             let plan = Plan { purpose: Purpose::Fill, kind: AttemptKind::Noop, nonce, intent, gas, fees };
             self.draft(plan, now, actions);
         }
@@ -94,8 +94,22 @@ impl Account {
 
     /// Below this balance the account runs dry: what is promised, and one plain transaction more at today's price.
     pub(super) fn threshold(&self, view: &View) -> U256 {
-        let fees = self.fees().noop(&view.quote);
+        let fees = self.fees().noop(&view.quote, self.must_be_legacy());
         self.reserved().saturating_add(fees.cost(self.config.noop_gas, U256::ZERO))
+    }
+
+    /// Whether the chain takes only transactions with one gas price.
+    pub(super) fn must_be_legacy(&self) -> bool {
+        #[cfg(feature = "bugs")]
+        if self.makes(crate::Mistake::DynamicFeesEverywhere) {
+            return false;
+        }
+        self.chain.is_legacy()
+    }
+
+    /// What is to be signed, as a transaction of a type that the chain takes.
+    pub(super) fn typed(&self, intent: Intent, view: &View) -> Intent {
+        if self.must_be_legacy() { self.fees().as_legacy(intent, &view.quote) } else { intent }
     }
 
     fn has_room(&self) -> bool {
@@ -118,8 +132,8 @@ impl Account {
         if self.signing.is_refused(id, now) {
             return Readiness::Hold(Held::Policy);
         }
-        let intent = &request.intent;
-        let Some(fees) = self.fees().first(intent, &view.quote) else {
+        let intent = self.typed(request.intent.clone(), view);
+        let Some(fees) = self.fees().first(&intent, &view.quote) else {
             return Readiness::Hold(Held::FeeTooHigh);
         };
         let left = view.balance.saturating_sub(self.reserved());
@@ -137,7 +151,7 @@ impl Account {
         }
         let Some(nonce) = self.next_nonce() else { return Readiness::Wait };
         let (purpose, kind) = (Purpose::New(id.clone()), AttemptKind::Payload);
-        Readiness::Ready(Box::new(Plan { purpose, kind, nonce, intent: intent.clone(), gas, fees }))
+        Readiness::Ready(Box::new(Plan { purpose, kind, nonce, intent, gas, fees }))
     }
 
     /// Why a held request is held, judged by a look at the chain that came after its acceptance. None if nothing holds it
@@ -176,6 +190,10 @@ impl Account {
         let margin = gas / 100 * u64::from(self.config.gas_margin_percent);
         let wanted = self.requests.get(id).and_then(|request| request.intent.gas);
         let most = self.config.limits.gas_max.unwrap_or(u64::MAX);
+        if wanted.is_none() && !self.is_plausible(id, gas) {
+            self.simulations.fail(id, &self.config, now);
+            return;
+        }
         if wanted.is_none() && gas > most {
             let reason = format!("it needs {gas} gas, and a transaction has at most {most}");
             self.fail_simulated(id, reason, Bytes::new(), now);
@@ -183,6 +201,15 @@ impl Account {
         }
         let gas = wanted.unwrap_or(gas.saturating_add(margin).min(most));
         self.simulations.succeed(id, gas, now);
+    }
+
+    /// Whether a transaction can do with so much gas at all.
+    fn is_plausible(&self, id: &RequestId, gas: u64) -> bool {
+        #[cfg(feature = "bugs")]
+        if self.makes(crate::Mistake::ZeroGas) {
+            return true;
+        }
+        self.requests.get(id).is_none_or(|request| gas >= request.intent.intrinsic_gas())
     }
 
     /// Ends a request that could not work, before it costs a nonce.

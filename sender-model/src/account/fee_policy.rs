@@ -1,6 +1,6 @@
 //! What an attempt offers: the first price, the price of a replacement, and the caps above which nothing goes.
 
-use crate::{AttemptKind, Config, Fees, Intent, Quote};
+use crate::{AttemptKind, Config, FeeMarket, Fees, Intent, Quote};
 
 /// The rules of one account.
 #[derive(Clone, Copy, Debug)]
@@ -29,15 +29,16 @@ impl FeePolicy {
         intent.fee_cap.map_or(below, |cap| cap.0.min(below))
     }
 
-    /// The price of a noop.
-    pub(super) fn noop(&self, quote: &Quote) -> Fees {
-        Fees::from_quote(quote, self.cap)
+    /// The price of a noop, with one gas price or two fee fields.
+    pub(super) fn noop(&self, quote: &Quote, legacy: bool) -> Fees {
+        let fees = Fees::from_quote(quote, self.cap);
+        if legacy { fees.into_legacy() } else { fees }
     }
 
     /// The first price of a request; none while the chain asks for more than it may pay.
     pub(super) fn first(&self, intent: &Intent, quote: &Quote) -> Option<Fees> {
         let cap = self.cap(intent);
-        if cap < quote.base_fee_per_gas {
+        if cap < quote.lowest() {
             return None;
         }
         let fees = match intent.fees {
@@ -49,6 +50,30 @@ impl FeePolicy {
             None => Fees::from_quote(quote, cap),
         };
         Some(if intent.legacy { fees.into_legacy() } else { fees })
+    }
+
+    /// A request as it is signed on a chain without EIP-1559. A gas price is paid in full, unlike a `maxFeePerGas`, which
+    /// is only a limit: so of two fee fields the price is what the chain asks for, within that limit.
+    pub(super) fn as_legacy(&self, intent: Intent, quote: &Quote) -> Intent {
+        let fees = intent.fees.filter(|_| !intent.legacy && quote.market == FeeMarket::GasPrice);
+        let priced = fees.map(|fees| {
+            let price =
+                quote.priority_fee_per_gas.max(fees.max_priority_fee_per_gas).min(fees.max_fee_per_gas);
+            Fees { max_fee_per_gas: price, max_priority_fee_per_gas: price }
+        });
+        Intent { fees: priced.or(intent.fees), legacy: true, ..intent }
+    }
+
+    /// The price of an attempt that is signed again with one gas price: that of a replacement or, at the cap, the same
+    /// once more. The attempt before was refused for its type, so there is nothing in any pool to outbid.
+    pub(super) fn retyped(
+        &self,
+        last: Fees,
+        (intent, kind): (&Intent, AttemptKind),
+        wanted: Option<Fees>,
+        quote: &Quote,
+    ) -> Fees {
+        self.replacement(last, (intent, kind), wanted, quote).unwrap_or(last).into_legacy()
     }
 
     /// The price of a replacement, at least the wanted one, if the cap leaves room for one.
@@ -89,7 +114,7 @@ mod tests {
     use super::*;
     use crate::FeeCap;
 
-    const QUOTE: Quote = Quote { base_fee_per_gas: 100, priority_fee_per_gas: 10 };
+    const QUOTE: Quote = Quote::dynamic(100, 10);
 
     fn policy(fee_cap: u128) -> FeePolicy {
         FeePolicy::new(&Config { fee_cap, bump_percent: 20, ..Config::default() })
@@ -119,6 +144,31 @@ mod tests {
         assert_eq!(policy.first(&legacy, &QUOTE), Some(fees(210, 210)));
         let poor = Intent { fee_cap: Some(FeeCap(99)), ..Intent::default() };
         assert_eq!(policy.first(&poor, &QUOTE), None);
+    }
+
+    #[test]
+    fn without_a_base_fee_the_price_is_the_gas_price() {
+        let (policy, quote) = (policy(1_100), Quote::gas_price(50));
+        let own = |max, tip| Intent { fees: Some(fees(max, tip)), ..Intent::default() };
+        let first = |intent: Intent| policy.first(&policy.as_legacy(intent, &quote), &quote);
+        assert_eq!(first(Intent::default()), Some(fees(50, 50)));
+        assert_eq!(first(own(900, 1)), Some(fees(50, 50)), "a limit is not a price");
+        assert_eq!(first(own(900, 70)), Some(fees(70, 70)));
+        assert_eq!(first(own(40, 1)), Some(fees(40, 40)));
+        let priced = Intent { legacy: true, ..own(900, 900) };
+        assert_eq!(first(priced), Some(fees(900, 900)), "the caller named a gas price");
+        let poor = Intent { fee_cap: Some(FeeCap(49)), ..Intent::default() };
+        assert_eq!(first(poor), None);
+        assert_eq!(policy.noop(&quote, true), fees(50, 50));
+    }
+
+    #[test]
+    fn an_attempt_at_the_cap_can_still_change_its_type() {
+        let (policy, intent) = (policy(1_100), Intent { legacy: true, ..Intent::default() });
+        let retyped =
+            |last| policy.retyped(last, (&intent, AttemptKind::Payload), None, &Quote::gas_price(50));
+        assert_eq!(retyped(fees(500, 100)), fees(600, 600));
+        assert_eq!(retyped(fees(1_000, 100)), fees(1_000, 1_000));
     }
 
     #[test]

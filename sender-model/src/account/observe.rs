@@ -2,15 +2,25 @@
 //! a node does not have, changes nothing.
 
 use super::{Account, watch::millis};
-use crate::{AttemptKind, BlockCheck, EventKind, Mined, Nonce, ReceiptAnswer, State, View};
+use crate::{
+    AttemptKind, BlockCheck, EventKind, Head, Identified, Inclusion, Mined, Nonce, ReceiptAnswer, State, View,
+};
 use alloy_primitives::B256;
 use types::Time;
+
+/// So many blocks one node may be ahead of what another has shown. A receipt from farther above is made up.
+const AHEAD_MAX: u64 = 1_000;
 
 impl Account {
     /// One node's look at the account.
     pub fn handle_view(&mut self, view: View, now: Time) {
-        self.chain.look_at(now + millis(self.config.sweep_ms));
-        if view.finalized_count > view.latest_count || view.finalized_number > view.latest.number {
+        self.chain.look_at(now + millis(self.config.look_ms));
+        if !view.is_sound() {
+            return;
+        }
+        if view.latest_count < self.chain.final_count() {
+            // A node that is so far behind is not up to date about anything else either.
+            self.compare_counts(&view, now);
             return;
         }
         let known = self.book.is_started().then_some(self.book.next());
@@ -34,11 +44,19 @@ impl Account {
         self.chain.look_by(now);
     }
 
+    /// Blocks up to this height are said to be final: those that ours are in are asked after now.
+    pub fn handle_finalized(&mut self, number: u64) {
+        self.chain.finalize(number);
+    }
+
     /// One node's answers about a nonce's attempts.
     pub fn handle_receipts(&mut self, nonce: Nonce, answers: &[(B256, ReceiptAnswer)], now: Time) {
         let Some(slot) = self.book.slot(nonce).filter(|slot| slot.mined.is_none()) else { return };
+        let highest = self.chain.head().saturating_add(AHEAD_MAX);
         let found = answers.iter().find_map(|(hash, answer)| match answer {
-            ReceiptAnswer::Found(inclusion) if slot.attempt(*hash).is_some() => {
+            ReceiptAnswer::Found(inclusion)
+                if slot.attempt(*hash).is_some() && inclusion.block.number <= highest =>
+            {
                 Some(Mined { hash: *hash, inclusion: inclusion.clone() })
             }
             _ => None,
@@ -49,8 +67,9 @@ impl Account {
         }
         let not_found = |hash: B256| answers.contains(&(hash, ReceiptAnswer::NotFound));
         let missing = slot.attempts.iter().all(|attempt| not_found(attempt.hash));
+        let identify_at = now + millis(2 * self.config.sweep_ms);
         if let Some(watch) = self.book.watch_mut(nonce).filter(|_| missing) {
-            watch.set_missing();
+            watch.set_missing(identify_at);
         }
         #[cfg(feature = "bugs")]
         if self.makes(crate::Mistake::ReceiptErrorIsReplaced) && nonce < self.chain.count() {
@@ -74,7 +93,11 @@ impl Account {
 
     /// What one node has at a height: the end for those mined there, or the news that they are not.
     pub fn handle_block(&mut self, check: BlockCheck, now: Time) {
-        let Some(hash) = check.hash else { return };
+        // A node that has final blocks above a height, and none there, knows that what was said to be there is not.
+        if check.hash.is_none() && check.finalized_number < check.number {
+            return;
+        }
+        self.chain.prove(&check);
         let mined = self.book.bound().filter_map(|(nonce, slot)| Some((nonce, slot.mined.clone()?)));
         let there: Vec<_> = mined.filter(|(_, mined)| mined.block().number == check.number).collect();
         for (nonce, mined) in there {
@@ -82,12 +105,13 @@ impl Account {
                 // The block is asked after again.
                 break;
             }
-            if mined.block().hash != hash {
+            if Some(mined.block().hash) != check.hash {
                 self.unmine(nonce, now);
             } else if check.finalized_number >= check.number {
                 self.settle(nonce, mined, now);
             }
         }
+        self.chain.settle_proven(self.book.lowest_bound());
         self.book.tidy(self.chain.count());
     }
 
@@ -111,12 +135,26 @@ impl Account {
         self.tell(&owner, EventKind::Submitted, now);
     }
 
-    /// Which transaction used a nonce on the finalized chain, if somebody could tell.
-    pub fn handle_identified(&mut self, nonce: Nonce, hash: Option<B256>, now: Time) {
-        let (Some(hash), Some(slot)) = (hash, self.book.slot(nonce)) else { return };
-        if nonce >= self.chain.final_count() || slot.mined.is_some() {
-            return;
+    /// Which transaction used a nonce, as far as a provider could tell. If it is not ours, the nonce is lost once its block
+    /// is final; until then the block may go away, and ours may be mined after all.
+    pub fn handle_identified(&mut self, nonce: Nonce, identified: Identified, now: Time) {
+        let newest = self.chain.head();
+        match identified {
+            Identified::Found { hash, block } => self.identify(nonce, hash, block, now),
+            Identified::NotBelow(height) => {
+                let Some(watch) = self.book.watch_mut(nonce) else { return };
+                if height <= newest {
+                    watch.searched(height);
+                } else {
+                    watch.search_failed(now, |searches| self.config.backoff(searches));
+                }
+            }
+            Identified::Unknown => {}
         }
+    }
+
+    fn identify(&mut self, nonce: Nonce, hash: B256, block: Head, now: Time) {
+        let Some(slot) = self.book.slot(nonce).filter(|slot| slot.mined.is_none()) else { return };
         if slot.attempt(hash).is_some() {
             // Ours after all: some node will have the receipt.
             if let Some(watch) = self.book.watch_mut(nonce) {
@@ -124,8 +162,11 @@ impl Account {
             }
             return;
         }
-        self.lose(nonce, now);
-        self.book.tidy(self.chain.count());
+        let inclusion = Inclusion { block, success: true, receipt: None };
+        self.book.edit(nonce, |slot| {
+            slot.mined = Some(Mined { hash, inclusion });
+            true
+        });
     }
 
     /// The pool says whether it has an attempt in a block that is being built; such a one cannot be replaced.

@@ -13,7 +13,9 @@ impl Account {
         self.pass_time(now);
         let mut actions = Vec::new();
         if self.chain.begin_look(now, millis(self.config.answer_ms)) {
-            actions.push(Action::FetchView);
+            let count = self.chain.count();
+            let known = self.book.is_started().then(|| (count, self.book.explained(count)));
+            actions.push(Action::FetchView { known });
         }
         self.ask_receipts(now, &mut actions);
         self.ask_blocks(now, &mut actions);
@@ -123,19 +125,24 @@ impl Account {
     /// Asks after the blocks that ours are in: have they gone, or are they final?
     fn ask_blocks(&mut self, now: Time, actions: &mut Vec<Action>) {
         let mined = self.book.bound().filter_map(|(_, slot)| Some(slot.mined.as_ref()?.block().number));
-        let numbers: BTreeSet<u64> = mined.collect();
+        let numbers: BTreeSet<u64> = mined.chain(self.chain.checkpoints_due()).collect();
         let room = self.config.actions_max.saturating_sub(actions.len());
         let due = self.chain.begin_checks(&numbers, now, millis(self.config.sweep_ms), room);
         actions.extend(due.into_iter().map(Action::CheckBlock));
     }
 
-    /// A nonce that is used up for good while no node knows a receipt of ours: who used it?
+    /// A nonce that is used up while a node knows no receipt of ours: who used it? It was free when it was bound, so blocks
+    /// before that need no search, but for those that may have taken the place of others since.
     fn ask_identities(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let (final_count, again) = (self.chain.final_count(), now + millis(self.config.sweep_ms));
-        for (nonce, _, watch) in self.book.unmined().take_while(|(nonce, ..)| *nonce < final_count) {
+        let (count, again) = (self.chain.count(), now + millis(self.config.sweep_ms));
+        for (nonce, slot, watch) in self.book.unmined().take_while(|(nonce, ..)| *nonce < count) {
             if watch.is_identity_due(now) && actions.len() < self.config.actions_max {
                 watch.begin_identity(again);
-                actions.push(Action::Identify(nonce));
+                let bound_head = slot.attempts.first().map_or(0, |attempt| attempt.bound_head);
+                let from = watch.search_from(bound_head);
+                #[cfg(feature = "bugs")]
+                let from = if self.config.makes(crate::Mistake::SearchFromZero) { 0 } else { from };
+                actions.push(Action::Identify { nonce, from });
             }
         }
     }

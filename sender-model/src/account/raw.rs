@@ -46,6 +46,7 @@ impl Account {
             hash: raw.hash,
             kind: AttemptKind::Payload,
             fees: raw.fees,
+            legacy: raw.intent.legacy,
             gas: raw.gas,
             cost,
             bytes: raw.bytes,

@@ -44,13 +44,17 @@ impl Account {
 
     /// Brings the book in line with the chain: what is used up, what came back, what nothing needs any more.
     pub(super) fn reconcile(&mut self, view: &View, now: Time) {
-        self.book.start(view.finalized_count);
-        self.chain.raise_final(view.finalized_count);
+        // Where no node tells the final count, the newest one has to do; see `NonceBook::reach_down`.
+        let from = view.finalized_count.unwrap_or(view.latest_count);
+        self.book.start(from);
+        self.chain.raise_final(view.finalized_count.unwrap_or_default());
+        self.chain.settle_proven(self.book.lowest_bound());
         let (count, final_count) = (self.chain.count(), self.chain.final_count());
         let grace = millis(self.config.gap_grace_ms);
+        self.book.reach_down(view.latest_count, final_count, now, grace);
         self.book.settle_foreign(view.latest_count, final_count, now, grace);
         self.book.tidy(count);
-        self.book.catch_up(view.latest_count, final_count, self.config.unfinal_max);
+        self.book.catch_up(view.latest_count, final_count, from.max(final_count), self.config.unfinal_max);
         self.book.tidy(count);
         self.report_gaps(now);
     }

@@ -31,12 +31,20 @@ impl Account {
             return None;
         }
         let cancels = slot.cancel.is_some() && !slot.has_noop();
-        if !cancels && !self.needs_bump(nonce, slot, last, view, now) {
+        // No node of this chain takes the last attempt, however often it was bumped before that was known.
+        let retypes = self.must_be_legacy() && !last.legacy;
+        if !cancels && !retypes && !self.needs_bump(nonce, slot, last, view, now) {
             return None;
         }
         let kind = if cancels { AttemptKind::Noop } else { last.kind };
         let (intent, gas) = self.to_sign(slot, last, kind)?;
-        let fees = self.fees().replacement(last.fees, (&intent, kind), slot.wish, &view.quote)?;
+        let intent = self.typed(intent, view);
+        let (policy, signs) = (self.fees(), (&intent, kind));
+        let fees = if retypes {
+            policy.retyped(last.fees, signs, slot.wish, &view.quote)
+        } else {
+            policy.replacement(last.fees, signs, slot.wish, &view.quote)?
+        };
         if !self.can_replace(slot, fees.cost(gas, intent.value), view) {
             return None;
         }
@@ -73,7 +81,7 @@ impl Account {
         }
         let stall = millis(self.config.stall_ms);
         let holds_others_up = nonce == self.chain.count() && self.is_stalled(now);
-        let too_cheap = last.fees.max_fee_per_gas < view.quote.base_fee_per_gas;
+        let too_cheap = last.fees.max_fee_per_gas < view.quote.lowest();
         now.since(last.bound_at) >= stall && (holds_others_up || too_cheap)
     }
 

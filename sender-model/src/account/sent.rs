@@ -3,12 +3,18 @@
 use super::{Account, watch::millis};
 #[cfg(feature = "bugs")]
 use crate::NonceState;
-use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, State};
+use crate::{AttemptKind, CancelReason, EventKind, Nonce, SendClass, SendResponse, State, classify};
 use alloy_primitives::B256;
 use types::Time;
 
 impl Account {
-    /// A node's answer to a send, or its absence. Whatever it is, the nonce stays bound.
+    /// A node's answer to a send, or its absence, as it came.
+    pub fn handle_answer(&mut self, nonce: Nonce, hash: B256, answer: &SendResponse, now: Time) {
+        let class = classify(answer, hash);
+        self.handle_sent(nonce, hash, &class, now);
+    }
+
+    /// What a node's answer to a send means. Whatever it is, the nonce stays bound.
     pub fn handle_sent(&mut self, nonce: Nonce, hash: B256, class: &SendClass, now: Time) {
         if self.book.slot(nonce).is_none_or(|slot| slot.attempt(hash).is_none()) {
             return;
@@ -29,12 +35,13 @@ impl Account {
             SendClass::NonceTooLow => watch.set_used_up(now),
             SendClass::Underpriced => watch.set_underpriced(),
             SendClass::Rejected(_) | SendClass::Funds => {}
-            SendClass::Busy | SendClass::NonceGap | SendClass::Unknown => {}
+            SendClass::Busy | SendClass::NonceGap | SendClass::Unknown | SendClass::TypeRefused => {}
         }
         watch.failed(now, |failures| self.config.backoff(failures));
         match class {
             SendClass::Underpriced | SendClass::Funds => self.nack(nonce, hash, now),
             SendClass::Rejected(why) => self.rejected(nonce, hash, why, now),
+            SendClass::TypeRefused => self.type_refused(nonce, hash, now),
             _ => {}
         }
     }
@@ -60,6 +67,18 @@ impl Account {
         });
         if is_new {
             self.tell(&owner, EventKind::SendAttemptNack, now);
+        }
+    }
+
+    /// A node does not take the type of a transaction. With two fee fields it is signed again with one gas price, and so
+    /// is everything else from now on; one that has a gas price already cannot be helped.
+    fn type_refused(&mut self, nonce: Nonce, hash: B256, now: Time) {
+        let attempt = self.book.slot(nonce).and_then(|slot| slot.attempt(hash));
+        if attempt.is_some_and(|attempt| attempt.legacy) {
+            self.rejected(nonce, hash, "transaction type not supported", now);
+        } else {
+            self.nack(nonce, hash, now);
+            self.chain.refuse_dynamic_fees();
         }
     }
 

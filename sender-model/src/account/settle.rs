@@ -11,6 +11,10 @@ impl Account {
     /// One of our attempts is in a block that cannot go away.
     pub(super) fn settle(&mut self, nonce: Nonce, mined: Mined, now: Time) {
         let Some(slot) = self.book.slot(nonce).cloned() else { return };
+        if slot.attempt(mined.hash).is_none() {
+            self.lose(nonce, now);
+            return;
+        }
         self.confirmed_at = Some(now);
         self.chain.raise_final(nonce + 1);
         self.book.put(nonce, NonceState::Final);
@@ -49,6 +53,7 @@ impl Account {
     /// the request may have another nonce.
     pub(super) fn lose(&mut self, nonce: Nonce, now: Time) {
         let Some(slot) = self.book.slot(nonce).cloned() else { return };
+        self.chain.raise_final(nonce + 1);
         self.book.put(nonce, NonceState::Final);
         let Some(owner) = slot.owner.clone() else { return };
         self.requests.remember(&owner, nonce, &slot, None);

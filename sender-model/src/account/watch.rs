@@ -3,6 +3,9 @@
 
 use types::{Duration, Time};
 
+/// So many blocks that a node had shown may have been replaced by others.
+const REORG_BLOCKS_MAX: u64 = 64;
+
 /// How one nonce is being watched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
@@ -24,8 +27,11 @@ pub(super) struct Watch {
     used_up: bool,
     /// Whether a node has answered for every attempt that it knows no receipt.
     missing: bool,
-    /// When to ask who used the nonce (again).
+    /// When to ask who used the nonce (again), and from which height on.
     identify_at: Time,
+    search_from: u64,
+    /// Searches that came to the newest block and found nothing.
+    searches: u32,
     /// Not to be signed for again before: the signer has refused.
     sign_at: Time,
 }
@@ -125,8 +131,31 @@ impl Watch {
     }
 
     /// A node has answered for every attempt that it knows no receipt.
-    pub(super) fn set_missing(&mut self) {
-        self.missing = true;
+    /// It may only be behind, so who used the nonce is not asked before `identify_at`.
+    pub(super) fn set_missing(&mut self, identify_at: Time) {
+        if !std::mem::replace(&mut self.missing, true) {
+            self.identify_at = identify_at;
+        }
+    }
+
+    /// No block below this height has a transaction with the nonce; the search goes on there.
+    pub(super) fn searched(&mut self, below: u64) {
+        self.search_from = below;
+    }
+
+    /// A whole search has found nothing: the node may be behind, or on a branch that was left. It begins anew after a pause
+    /// that doubles.
+    pub(super) fn search_failed(&mut self, now: Time, backoff: impl FnOnce(u32) -> Duration) {
+        self.search_from = 0;
+        self.identify_at = now + backoff(self.searches);
+        self.searches += 1;
+    }
+
+    /// Where to search, for a nonce that was bound when the newest block had this height: where the search was left, or a
+    /// little below, for blocks may have taken the place of others since; farther below after each search in vain.
+    pub(super) fn search_from(&self, bound_head: u64) -> u64 {
+        let depth = REORG_BLOCKS_MAX.saturating_mul(1 << (2 * self.searches.min(20)));
+        self.search_from.max(bound_head.saturating_sub(depth))
     }
 
     /// Whether to ask who used the nonce.
@@ -202,8 +231,8 @@ mod tests {
     #[test]
     fn a_newer_attempt_forgets_what_was_said_about_older_ones() {
         let mut watch = Watch::loaded();
-        watch.set_missing();
-        assert!(watch.is_identity_due(at(1)));
+        watch.set_missing(at(1));
+        assert!(!watch.is_identity_due(at(0)) && watch.is_identity_due(at(1)));
         watch.set_underpriced();
         watch.begin_send(at(1));
         watch.replaced(at(2));

@@ -1,6 +1,7 @@
 //! The table against a corpus of answers that nodes and providers give.
 
 use crate::{SendClass, SendResponse, classify};
+use alloy_primitives::B256;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(serde::Deserialize)]
@@ -19,6 +20,7 @@ fn name(class: &SendClass) -> &'static str {
         SendClass::Funds => "funds",
         SendClass::NonceGap => "nonceGap",
         SendClass::Busy => "busy",
+        SendClass::TypeRefused => "typeRefused",
         SendClass::Rejected(_) => "rejected",
         SendClass::Unknown => "unknown",
     }
@@ -33,7 +35,7 @@ fn every_answer_of_the_corpus_is_understood() {
     let corpus: Vec<Line> = serde_json::from_str(include_str!("../../corpus/send-answers.json")).unwrap();
     let mut clients = BTreeMap::<String, BTreeSet<&str>>::new();
     for line in &corpus {
-        let class = classify(&error(Some(200), Some(line.code), &line.message));
+        let class = classify(&error(Some(200), Some(line.code), &line.message), B256::ZERO);
         assert_eq!(name(&class), line.class, "{}: {}", line.client, line.message);
         clients.entry(line.client.clone()).or_default().insert(name(&class));
     }
@@ -47,12 +49,12 @@ fn every_answer_of_the_corpus_is_understood() {
 
 #[test]
 fn what_nobody_knows_is_unknown() {
-    assert_eq!(classify(&SendResponse::TimedOut), SendClass::Unknown);
-    assert_eq!(classify(&SendResponse::Disconnected), SendClass::Unknown);
-    assert_eq!(classify(&error(Some(503), None, "nonce too low")), SendClass::Unknown);
-    assert_eq!(classify(&error(Some(200), Some(-1), "")), SendClass::Unknown);
-    assert_eq!(classify(&error(Some(429), None, "")), SendClass::Busy);
-    assert_eq!(classify(&SendResponse::Hash), SendClass::Taken);
+    assert_eq!(classify(&SendResponse::TimedOut, B256::ZERO), SendClass::Unknown);
+    assert_eq!(classify(&SendResponse::Disconnected, B256::ZERO), SendClass::Unknown);
+    assert_eq!(classify(&error(Some(503), None, "nonce too low"), B256::ZERO), SendClass::Unknown);
+    assert_eq!(classify(&error(Some(200), Some(-1), ""), B256::ZERO), SendClass::Unknown);
+    assert_eq!(classify(&error(Some(429), None, ""), B256::ZERO), SendClass::Busy);
+    assert_eq!(classify(&SendResponse::Hash(B256::ZERO), B256::ZERO), SendClass::Taken);
 }
 
 #[test]

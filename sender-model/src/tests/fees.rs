@@ -51,11 +51,11 @@ proptest! {
 
 #[test]
 fn the_first_price_leaves_room_and_respects_the_cap() {
-    let quote = Quote { base_fee_per_gas: 100, priority_fee_per_gas: 7 };
+    let quote = Quote::dynamic(100, 7);
     let fees = Fees::from_quote(&quote, 1_000);
     assert_eq!((fees.max_fee_per_gas, fees.max_priority_fee_per_gas), (207, 7));
     let capped = Fees::from_quote(&quote, 5);
     assert_eq!((capped.max_fee_per_gas, capped.max_priority_fee_per_gas), (5, 5));
-    let most = Fees::from_quote(&Quote { base_fee_per_gas: u128::MAX, priority_fee_per_gas: 1 }, u128::MAX);
+    let most = Fees::from_quote(&Quote::dynamic(u128::MAX, 1), u128::MAX);
     assert_eq!(most.floor_of_replacement().max_fee_per_gas, u128::MAX);
 }

@@ -44,6 +44,7 @@ pub(crate) fn attempt(number: u8) -> Attempt {
         hash: B256::repeat_byte(number),
         kind: AttemptKind::Payload,
         fees: Fees::default(),
+        legacy: false,
         gas: 21_000,
         cost: U256::from(number),
         bytes: vec![number].into(),
@@ -58,12 +59,12 @@ impl Owner {
     pub(super) fn new(config: Config) -> Self {
         let config = Arc::new(config);
         let now = 1_000_000;
-        let quote = Quote { base_fee_per_gas: 1_000, priority_fee_per_gas: 10 };
+        let quote = Quote::dynamic(1_000, 10);
         let view = View {
             latest: Head { number: 10, hash: B256::repeat_byte(10) },
             latest_count: 5,
             finalized_number: 8,
-            finalized_count: 5,
+            finalized_count: Some(5),
             balance: U256::from(10).pow(U256::from(15)),
             quote,
         };
@@ -190,14 +191,16 @@ impl Owner {
     fn perform(&mut self, action: Action, class: &SendClass) {
         let now = self.time();
         match action {
-            Action::FetchView => self.account.handle_view(self.view, now),
-            Action::Simulate(id, _) => self.account.handle_simulation(&id, Simulation::Gas(21_000), now),
+            Action::FetchView { .. } => self.account.handle_view(self.view, now),
+            Action::Simulate(id, intent) => {
+                self.account.handle_simulation(&id, Simulation::Gas(intent.intrinsic_gas()), now);
+            }
             Action::Sign(draft) => self.account.handle_signed(draft.ticket, sign(&draft), now),
             Action::Send { nonce, hash, .. } => {
                 self.sent.push((nonce, hash));
                 self.account.handle_sent(nonce, hash, class, now);
             }
-            Action::Receipts { .. } | Action::CheckBlock(_) | Action::Identify(_) => {}
+            Action::Receipts { .. } | Action::CheckBlock(_) | Action::Identify { .. } => {}
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::harness::{Owner, id};
 use crate::{
-    BlockCheck, CancelOutcome, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held, Inclusion,
-    Intent, NonceState, ReceiptAnswer, SendClass, Simulation, State, StateName, UsedName, key, retention,
+    BlockCheck, CancelOutcome, CommitError, Config, Draft, EventKind, Failure, FeeCap, Head, Held,
+    Identified, Inclusion, Intent, NonceState, ReceiptAnswer, SendClass, Simulation, State, StateName,
+    UsedName, key, retention,
 };
 use alloy_primitives::{B256, Bytes, U256};
 
@@ -25,7 +26,7 @@ fn from_accepted_to_confirmed_with_every_event() {
     // Not final yet: nothing.
     let check = |hash, finalized_number| BlockCheck { number: 11, hash, finalized_number };
     owner.account.handle_block(check(Some(block.hash), 10), owner.time());
-    owner.account.handle_block(check(None, 20), owner.time());
+    owner.account.handle_block(check(None, 10), owner.time());
     assert!(!owner.account.has_changes());
     owner.account.handle_block(check(Some(block.hash), 11), owner.time());
     owner.commit();
@@ -67,17 +68,25 @@ fn silence_changes_nothing() {
     for answer in [ReceiptAnswer::NotFound, ReceiptAnswer::Error] {
         owner.account.handle_receipts(nonce, &[(hash, answer)], owner.time());
     }
-    owner.account.handle_identified(nonce, Some(B256::repeat_byte(7)), owner.time());
+    owner.account.handle_identified(nonce, Identified::Unknown, owner.time());
+    owner.account.handle_identified(nonce, Identified::NotBelow(12), owner.time());
     owner.commit();
     assert_eq!(owner.state("a"), State::Bound { nonce: 5 });
-    // Only when the nonce is final and its user is known.
-    owner.view.finalized_count = 6;
-    owner.wait(3_000);
-    owner.run_with(&SendClass::Unknown);
-    owner.account.handle_identified(nonce, None, owner.time());
+    // Only when its user is known, and in a block that is final.
+    let block = Head { number: 12, hash: B256::repeat_byte(12) };
+    let foreign = Identified::Found { hash: B256::repeat_byte(7), block };
+    owner.account.handle_identified(nonce, foreign, owner.time());
+    let check = |hash, finalized_number| BlockCheck { number: 12, hash: Some(hash), finalized_number };
+    owner.account.handle_block(check(block.hash, 11), owner.time());
     owner.commit();
     assert_eq!(owner.state("a"), State::Bound { nonce: 5 });
-    owner.account.handle_identified(nonce, Some(B256::repeat_byte(7)), owner.time());
+    // That block goes away, and the other transaction with it.
+    owner.account.handle_block(check(B256::ZERO, 11), owner.time());
+    owner.account.handle_block(check(block.hash, 12), owner.time());
+    owner.commit();
+    assert_eq!(owner.state("a"), State::Bound { nonce: 5 });
+    owner.account.handle_identified(nonce, foreign, owner.time());
+    owner.account.handle_block(check(block.hash, 12), owner.time());
     owner.commit();
     assert_eq!(owner.state("a"), State::Accepted { held: None });
     assert_eq!(owner.told("a").last(), Some(&EventKind::Replaced));
@@ -107,8 +116,8 @@ fn nothing_leaves_before_it_is_durable() {
         for action in owner.account.poll(now) {
             use crate::{Action, Signed};
             match action {
-                Action::FetchView => owner.account.handle_view(owner.view, now),
-                Action::Simulate(id, _) => owner.account.handle_simulation(&id, Simulation::Gas(1), now),
+                Action::FetchView { .. } => owner.account.handle_view(owner.view, now),
+                Action::Simulate(id, _) => owner.account.handle_simulation(&id, Simulation::Gas(21_000), now),
                 Action::Sign(draft) => {
                     let signed = Signed { hash: B256::repeat_byte(3), bytes: Bytes::new() };
                     owner.account.handle_signed(draft.ticket, signed, now);
@@ -387,4 +396,27 @@ fn a_record_is_forgotten_a_day_after_its_end_with_all_that_belongs_to_it() {
     owner.store(retention::forget_name(&used, 1, &owner.config, later).unwrap().unwrap());
     let left = owner.rows.keys().filter(|key| key.contains("/b")).count();
     assert_eq!(left, owner.rows.keys().filter(|key| key.starts_with("d/") && key.contains("/b")).count());
+}
+
+#[test]
+fn an_estimate_that_no_transaction_can_do_with_is_none() {
+    let mut owner = Owner::new(Config::default());
+    owner.accept("a");
+    owner.run_with(&SendClass::Taken);
+    assert_eq!(owner.state("a"), State::Submitted { nonce: 5 });
+    owner.accept_intent(
+        "b",
+        Intent { to: Some(Default::default()), data: vec![0, 1].into(), ..Intent::default() },
+    );
+    let now = owner.time();
+    let asked = |action: &crate::Action| matches!(action, crate::Action::Simulate(..));
+    assert!(owner.account.poll(now).iter().any(asked));
+    for gas in [0, 21_019] {
+        owner.account.handle_simulation(&id("b"), Simulation::Gas(gas), now);
+        owner.commit();
+        assert_eq!(owner.state("b"), State::Accepted { held: None }, "it is asked again");
+    }
+    owner.wait(owner.config.backoff_max_ms);
+    owner.run();
+    assert_eq!(owner.state("b"), State::Submitted { nonce: 6 });
 }

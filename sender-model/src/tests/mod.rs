@@ -5,6 +5,7 @@ mod events;
 mod fees;
 mod harness;
 mod life;
+mod markets;
 mod nonces;
 mod withdraw;
 

@@ -2,8 +2,8 @@
 
 use super::harness::{Owner, account_id, id};
 use crate::{
-    AttemptKind, Command, CommandKind, Config, EventKind, Fees, Intent, NonceState, OperationError,
-    RawRequest, State,
+    AttemptKind, BlockCheck, Command, CommandKind, Config, EventKind, Fees, Head, Identified, Intent,
+    NonceState, OperationError, RawRequest, State,
 };
 use alloy_primitives::{B256, Bytes, U256};
 use types::Duration;
@@ -193,7 +193,7 @@ fn a_paused_account_binds_nothing_new() {
 #[test]
 fn a_count_that_rises_far_costs_no_rows_where_nothing_is_open() {
     let mut owner = ready(Config::default());
-    (owner.view.latest_count, owner.view.finalized_count) = (60_000, 60_000);
+    (owner.view.latest_count, owner.view.finalized_count) = (60_000, Some(60_000));
     owner.wait(3_000);
     owner.run();
     assert_eq!(owner.account.range(), (60_000, 60_000));
@@ -207,7 +207,7 @@ fn a_count_that_rises_far_above_an_open_nonce_is_followed_as_far_as_there_is_roo
     let mut owner = Owner::new(Config::default());
     owner.accept("a");
     owner.run();
-    (owner.view.latest_count, owner.view.finalized_count) = (60_000, 60_000);
+    (owner.view.latest_count, owner.view.finalized_count) = (60_000, Some(60_000));
     owner.wait(3_000);
     owner.run();
     owner.accept("b");
@@ -219,7 +219,10 @@ fn a_count_that_rises_far_above_an_open_nonce_is_followed_as_far_as_there_is_roo
     assert_eq!(owner.account.reserve("x", until(&owner, 1_000), owner.time()), Err(OperationError::Full));
     assert_eq!(owner.told_account(), [EventKind::ActionRequired]);
     // Once it is known who used the open nonce, all goes on.
-    owner.account.handle_identified(5, Some(B256::repeat_byte(7)), owner.time());
+    let block = Head { number: 12, hash: B256::repeat_byte(12) };
+    owner.account.handle_identified(5, Identified::Found { hash: B256::repeat_byte(7), block }, owner.time());
+    let check = BlockCheck { number: 12, hash: Some(block.hash), finalized_number: 12 };
+    owner.account.handle_block(check, owner.time());
     owner.wait(3_000);
     owner.run();
     assert_eq!(owner.account.range().0, 60_000);
@@ -233,14 +236,14 @@ fn a_count_that_no_account_can_have_is_not_taken_in_and_a_leap_only_at_an_operat
     let mut owner = ready(Config::default());
     let before = owner.view;
     for count in [1 << 60, u64::MAX] {
-        (owner.view.latest_count, owner.view.finalized_count) = (count, count);
+        (owner.view.latest_count, owner.view.finalized_count) = (count, Some(count));
         owner.wait(3_000);
         owner.run();
         assert_eq!(owner.account.reset(owner.time()), Ok(()), "it resets to what is known");
         owner.run();
         assert_eq!(owner.account.range(), (5, 5));
     }
-    (owner.view.latest_count, owner.view.finalized_count) = (3_000_000, 3_000_000);
+    (owner.view.latest_count, owner.view.finalized_count) = (3_000_000, Some(3_000_000));
     owner.wait(3_000);
     owner.run();
     assert_eq!((owner.account.range(), owner.account.doubts()), ((5, 5), true));
@@ -336,4 +339,43 @@ fn what_only_an_outside_signer_could_replace_is_not_said_to_be_cancelling() {
     owner.run();
     assert_eq!(owner.account.cancel(&id("raw"), owner.time()), Err(OperationError::NoKey(5)));
     assert!(!owner.account.has_changes());
+}
+
+#[test]
+fn without_old_states_the_book_begins_at_the_newest_count_and_foreign_nonces_become_final_by_their_block() {
+    let mut owner = Owner::new(Config::default());
+    owner.view.finalized_count = None;
+    owner.run();
+    assert_eq!(owner.account.range(), (5, 5));
+    owner.accept("a");
+    owner.run();
+    // Somebody else uses the nonce after ours, and ours is mined.
+    owner.view.latest_count = 7;
+    owner.wait(3_000);
+    owner.run();
+    let block = owner.view.latest;
+    let (nonce, hash) = owner.sent[0];
+    let found = crate::Inclusion { block, success: true, receipt: None };
+    let answer = [(hash, crate::ReceiptAnswer::Found(found))];
+    owner.account.handle_receipts(nonce, &answer, owner.time());
+    owner.commit();
+    assert_eq!(owner.account.range(), (5, 7));
+    owner.view.finalized_number = block.number;
+    owner.wait(3_000);
+    owner.run();
+    let check = BlockCheck { number: block.number, hash: Some(block.hash), finalized_number: block.number };
+    owner.account.handle_block(check, owner.time());
+    owner.commit();
+    assert!(matches!(owner.state("a"), State::Confirmed { .. }));
+    owner.wait(3_000);
+    owner.run();
+    assert_eq!(owner.account.range(), (7, 7), "the foreign one needed no old state, and no search");
+}
+
+#[test]
+fn a_node_that_is_behind_what_is_final_is_not_listened_to() {
+    let mut owner = ready(Config::default());
+    let behind = crate::View { latest_count: 4, finalized_count: None, balance: U256::ZERO, ..owner.view };
+    owner.account.handle_view(behind, owner.time());
+    assert_eq!(owner.account.view().unwrap().0.balance, owner.view.balance);
 }

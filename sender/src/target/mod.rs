@@ -6,7 +6,10 @@ pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, re
 
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};
-use sender_model::{BlockCheck, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View};
+use sender_model::{
+    BlockCheck, Identified, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    providers::ProviderHealth,
+};
 use tokio::sync::watch;
 
 /// An answer that is on its way.
@@ -22,13 +25,22 @@ pub struct TargetError {
     pub why: String,
 }
 
+/// What an account is woken by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct News {
+    /// Changes whenever there is something on the chain that the account should look at.
+    pub looks: u64,
+    /// The newest final height, as far as it is known.
+    pub finalized: u64,
+}
+
 /// A chain, however it is reached.
 pub trait Target: Send + Sync {
     /// Which chain.
     fn chain_id(&self) -> u64;
 
-    /// How one node sees an account.
-    fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>>;
+    /// How one node sees an account, which knows its count to be within these two.
+    fn view(&self, account: Address, known: Option<(u64, u64)>) -> Asked<'_, Result<View, TargetError>>;
 
     /// Whether something would work, and with how much gas.
     fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation>;
@@ -36,8 +48,8 @@ pub trait Target: Send + Sync {
     /// What the chain asks for now.
     fn quote(&self) -> Asked<'_, Result<Quote, TargetError>>;
 
-    /// Hands bytes over. Sending the same bytes twice is harmless.
-    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse>;
+    /// Hands the bytes of an account's transaction over. Sending the same bytes twice is harmless.
+    fn send(&self, account: Address, hash: B256, bytes: Bytes) -> Asked<'_, SendResponse>;
 
     /// One node's receipts of some transactions.
     fn receipts(&self, hashes: Vec<B256>) -> Asked<'_, Vec<(B256, ReceiptAnswer)>>;
@@ -45,12 +57,21 @@ pub trait Target: Send + Sync {
     /// What one node has at a height, and its final height.
     fn check_block(&self, number: u64) -> Asked<'_, Result<BlockCheck, TargetError>>;
 
-    /// The transaction that used a nonce on the finalized chain, if one node can tell.
-    fn identify(&self, account: Address, nonce: Nonce) -> Asked<'_, Result<Option<B256>, TargetError>>;
+    /// The transaction that used a nonce, which is in no block below `from`.
+    fn identify(
+        &self,
+        account: Address,
+        nonce: Nonce,
+        from: u64,
+    ) -> Asked<'_, Result<Identified, TargetError>>;
 
-    /// A number that changes whenever something has happened that accounts should look at. Without one they look by
-    /// themselves.
-    fn news(&self) -> Option<watch::Receiver<u64>> {
+    /// What wakes an account. Without it accounts look by themselves.
+    fn news(&self, _account: Address) -> Option<watch::Receiver<News>> {
+        None
+    }
+
+    /// How often an account looks by itself although it is woken when something happens; none for the usual interval.
+    fn look_ms(&self) -> Option<u64> {
         None
     }
 
@@ -72,6 +93,11 @@ pub trait Target: Send + Sync {
 
     /// Nonces of an account that stand in a block which is being built, so that nothing can replace them.
     fn bundled(&self, _account: Address) -> Vec<Nonce> {
+        vec![]
+    }
+
+    /// How its providers fare, if it has some.
+    fn providers(&self) -> Vec<ProviderHealth> {
         vec![]
     }
 

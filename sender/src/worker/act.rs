@@ -8,8 +8,8 @@ use crate::{
 };
 use alloy_primitives::B256;
 use sender_model::{
-    AccountId, Action, BlockCheck, Draft, Nonce, ReceiptAnswer, RequestId, SendResponse, Signed, Simulation,
-    Ticket, View,
+    AccountId, Action, BlockCheck, Draft, Identified, Nonce, ReceiptAnswer, RequestId, SendResponse, Signed,
+    Simulation, Ticket, View,
 };
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ pub(super) enum Reply {
     Sent(Nonce, B256, SendResponse),
     Receipts(Nonce, Vec<(B256, ReceiptAnswer)>),
     Block(Option<BlockCheck>),
-    Identified(Nonce, Option<B256>),
+    Identified(Nonce, Identified),
 }
 
 /// A question that is being asked.
@@ -33,8 +33,8 @@ impl Worker {
         let target = self.target.clone();
         let (patience, account) = (Duration::from_millis(self.shared.config.answer_ms), self.id);
         match action {
-            Action::FetchView => Box::pin(async move {
-                let view = within(patience, target.view(account.address)).await;
+            Action::FetchView { known } => Box::pin(async move {
+                let view = within(patience, target.view(account.address, known)).await;
                 Reply::Look(told(account, view))
             }),
             Action::Simulate(id, intent) => Box::pin(async move {
@@ -43,16 +43,16 @@ impl Worker {
             }),
             Action::Sign(draft) => sign(account, self.shared.keys.signer(account.address), draft, patience),
             Action::Send { nonce, hash, bytes } => Box::pin(async move {
-                let answer = within(patience, target.send(bytes)).await;
+                let answer = within(patience, target.send(account.address, hash, bytes)).await;
                 Reply::Sent(nonce, hash, answer.unwrap_or(SendResponse::TimedOut))
             }),
             Action::Receipts { nonce, hashes } => receipts(target, nonce, hashes, patience),
             Action::CheckBlock(number) => Box::pin(async move {
                 Reply::Block(told(account, within(patience, target.check_block(number)).await))
             }),
-            Action::Identify(nonce) => Box::pin(async move {
-                let found = within(patience, target.identify(account.address, nonce)).await;
-                Reply::Identified(nonce, told(account, found).flatten())
+            Action::Identify { nonce, from } => Box::pin(async move {
+                let found = within(patience, target.identify(account.address, nonce, from)).await;
+                Reply::Identified(nonce, told(account, found).unwrap_or(Identified::Unknown))
             }),
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     store::{LEASE_MS, Outcome},
 };
 use futures_util::{FutureExt, StreamExt};
-use sender_model::{Action, Fence, NonceState, Purpose, ReceiptAnswer, SendClass, classify, key};
+use sender_model::{Action, Fence, Identified, NonceState, Purpose, ReceiptAnswer, SendClass, classify, key};
 use std::time::Duration;
 use types::Time;
 
@@ -189,7 +189,7 @@ impl Worker {
             Woken::Stop => return Err(Ending::Stopping),
             Woken::Message(message) => self.take_message(owned, message, now),
             Woken::Reply(reply) => self.take_reply(owned, reply, now).await?,
-            Woken::News => owned.account.wake(now),
+            Woken::News => self.take_news(owned, now),
             Woken::Endpoints => self.take_endpoints(owned),
             Woken::Time => {}
         }
@@ -209,6 +209,17 @@ impl Worker {
             self.commit_much(owned).await?;
         }
         Ok(())
+    }
+
+    fn take_news(&mut self, owned: &mut Owned, now: Time) {
+        let Some(news) = self.news.as_mut().map(|news| *news.borrow_and_update()) else { return };
+        if news.looks != self.heard.looks {
+            owned.account.wake(now);
+        }
+        if news.finalized != self.heard.finalized {
+            owned.account.handle_finalized(news.finalized);
+        }
+        self.heard = news;
     }
 
     fn take_endpoints(&mut self, owned: &mut Owned) {
@@ -256,12 +267,12 @@ impl Worker {
             }
             Reply::Signed(ticket, Err(_)) => account.handle_sign_failed(ticket, now),
             Reply::Sent(nonce, hash, answer) => {
-                let class = classify(&answer);
+                let class = classify(&answer, hash);
                 if !matches!(class, SendClass::Taken) {
                     Stats::count(&counters.refused, 1);
                     tracing::debug!(account = %self.id, nonce, ?answer, "Sender: not taken");
                 }
-                account.handle_sent(nonce, hash, &class, now);
+                account.handle_answer(nonce, hash, &answer, now);
             }
             Reply::Receipts(nonce, answers) => {
                 if answers.iter().all(|(_, answer)| *answer == ReceiptAnswer::NotFound) {
@@ -271,12 +282,14 @@ impl Worker {
             }
             Reply::Block(Some(check)) => account.handle_block(check, now),
             Reply::Block(None) => {}
-            Reply::Identified(nonce, hash) => {
+            Reply::Identified(nonce, identified) => {
                 let slot = account.nonce_state(nonce).and_then(NonceState::slot);
-                if hash.is_some_and(|hash| slot.is_some_and(|slot| slot.attempt(hash).is_some())) {
+                if let Identified::Found { hash, .. } = identified
+                    && slot.is_some_and(|slot| slot.attempt(hash).is_some())
+                {
                     Stats::count(&counters.per_nonce_anomalies, 1);
                 }
-                account.handle_identified(nonce, hash, now);
+                account.handle_identified(nonce, identified, now);
             }
         }
         Ok(())

@@ -18,7 +18,11 @@ mod gauges;
 mod inbox;
 mod own;
 
-use crate::{deliveries::DeliveryMessage, shared::Shared, target::Target};
+use crate::{
+    deliveries::DeliveryMessage,
+    shared::Shared,
+    target::{News, Target},
+};
 use act::Reply;
 use futures_util::stream::FuturesUnordered;
 use sender_model::{Account, AccountId, Request};
@@ -102,7 +106,9 @@ struct Worker {
     target: Arc<dyn Target>,
     inbox: mpsc::UnboundedReceiver<Message>,
     gauge: Arc<Gauge>,
-    news: Option<watch::Receiver<u64>>,
+    news: Option<watch::Receiver<News>>,
+    /// The news that were taken in.
+    heard: News,
     endpoints: watch::Receiver<Arc<Vec<crate::endpoint::Endpoint>>>,
     stopping: watch::Receiver<bool>,
     /// How often in a row the account could not be taken, or was lost before anything was written.
@@ -134,7 +140,8 @@ pub(crate) fn start(shared: &Arc<Shared>, id: AccountId, target: Arc<dyn Target>
     let worker = Worker {
         shared: shared.clone(),
         id,
-        news: target.news(),
+        news: target.news(id.address),
+        heard: News::default(),
         target,
         inbox: words,
         gauge: gauge.clone(),

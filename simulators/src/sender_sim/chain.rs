@@ -3,9 +3,9 @@
 use alloy_primitives::{B256, U256, keccak256};
 use harness::rng::Rng;
 use sender_model::{
-    BlockCheck, Draft, Fees, Head, Inclusion, Quote, ReceiptAnswer, SendResponse, Signed, View,
+    BlockCheck, Draft, Fees, Head, Identified, Inclusion, Quote, ReceiptAnswer, SendResponse, Signed, View,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a transaction does, as far as the simulation cares.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Tx {
     pub gas: u64,
     pub value: U256,
     pub payload: Payload,
+    /// Whether it has one gas price.
+    pub legacy: bool,
     /// Whether nodes refuse it for ever.
     pub unminable: bool,
     /// Whether it is reverted.
@@ -50,6 +52,11 @@ struct Block {
     balance: U256,
 }
 
+/// Blocks that a node reads to answer one question.
+const SEARCH_BLOCKS: u64 = 200;
+/// Less than this no transaction can do with.
+const INTRINSIC_GAS: u64 = 21_000;
+
 /// The chain, as one who sees everything sees it.
 #[derive(Debug)]
 pub(super) struct Chain {
@@ -60,17 +67,20 @@ pub(super) struct Chain {
     pool: BTreeMap<u64, Tx>,
     /// Everything that was ever signed, by hash.
     pub signed: BTreeMap<B256, Tx>,
+    /// What some node has taken.
+    pub taken: BTreeSet<B256>,
     /// In which blocks of the tree a transaction is.
     places: BTreeMap<B256, Vec<usize>>,
     pub base_fee: u128,
+    /// Whether it has no EIP-1559: the base fee is then what miners ask for, and blocks do not show it.
+    pub legacy: bool,
     pub depth: u64,
     pub block_txs_max: u64,
 }
 
 impl Chain {
-    pub(super) fn new(count: u64, balance: U256, depth: u64, block_txs_max: u64) -> Self {
-        let genesis =
-            Block { parent: 0, number: 100, hash: keccak256(b"genesis"), txs: vec![], count, balance };
+    pub(super) fn new(number: u64, count: u64, balance: U256, depth: u64, block_txs_max: u64) -> Self {
+        let genesis = Block { parent: 0, number, hash: keccak256(b"genesis"), txs: vec![], count, balance };
         Self {
             blocks: vec![genesis],
             tip: 0,
@@ -78,8 +88,10 @@ impl Chain {
             stale_tips: vec![],
             pool: BTreeMap::new(),
             signed: BTreeMap::new(),
+            taken: BTreeSet::new(),
             places: BTreeMap::new(),
             base_fee: 1_000,
+            legacy: false,
             depth,
             block_txs_max,
         }
@@ -87,16 +99,17 @@ impl Chain {
 
     /// Signs, as a signer with the key does: the same draft gives the same bytes.
     pub(super) fn sign(&mut self, draft: &Draft, payload: Payload, unminable: bool, reverts: bool) -> Signed {
-        let text =
-            format!("{} {payload:?} {:?} {} {}", draft.nonce, draft.fees, draft.gas, draft.intent.value);
+        let (legacy, value) = (draft.intent.legacy, draft.intent.value);
+        let text = format!("{} {payload:?} {:?} {} {value} {legacy}", draft.nonce, draft.fees, draft.gas);
         let hash = keccak256(text.as_bytes());
         let tx = Tx {
             hash,
             nonce: draft.nonce,
             fees: draft.fees,
             gas: draft.gas,
-            value: draft.intent.value,
+            value,
             payload,
+            legacy,
             unminable,
             reverts,
         };
@@ -112,7 +125,8 @@ impl Chain {
         let hash = keccak256(format!("foreign {nonce} {fee}").as_bytes());
         let value = U256::ZERO;
         let payload = Payload::Foreign;
-        let tx = Tx { hash, nonce, fees, gas: 21_000, value, payload, unminable: false, reverts: false };
+        let (gas, legacy) = (21_000, self.legacy);
+        let tx = Tx { hash, nonce, fees, gas, value, payload, legacy, unminable: false, reverts: false };
         self.signed.insert(hash, tx.clone());
         self.pool.insert(nonce, tx);
     }
@@ -139,7 +153,7 @@ impl Chain {
 
     /// The block at a height on the way to `tip`.
     fn ancestor(&self, mut tip: usize, number: u64) -> Option<usize> {
-        while self.block(tip).number > number {
+        while self.block(tip).number > number && tip != self.block(tip).parent {
             tip = self.block(tip).parent;
         }
         (self.block(tip).number == number).then_some(tip)
@@ -165,11 +179,16 @@ impl Chain {
     }
 
     fn user(&self, nonce: u64, tip: usize) -> Option<&Tx> {
+        self.user_at(nonce, tip).map(|(_, tx)| tx)
+    }
+
+    /// The transaction with a nonce on the way to `tip`, and its block.
+    fn user_at(&self, nonce: u64, tip: usize) -> Option<(usize, &Tx)> {
         let mut at = tip;
         while self.block(at).count > nonce {
             let found = self.block(at).txs.iter().map(|hash| &self.signed[hash]).find(|tx| tx.nonce == nonce);
-            if found.is_some() {
-                return found;
+            if let Some(tx) = found {
+                return Some((at, tx));
             }
             if at == self.block(at).parent {
                 return None;
@@ -283,15 +302,20 @@ impl Chain {
         at
     }
 
+    /// What the chain asks for, as nodes tell it.
+    fn quote(&self) -> Quote {
+        if self.legacy { Quote::gas_price(self.base_fee + 10) } else { Quote::dynamic(self.base_fee, 10) }
+    }
+
     pub(super) fn view(&self, node: usize) -> View {
         let (latest, finalized) = (self.block(node), self.block(self.final_of(node)));
         View {
             latest: Head { number: latest.number, hash: latest.hash },
             latest_count: latest.count,
             finalized_number: finalized.number,
-            finalized_count: finalized.count,
+            finalized_count: Some(finalized.count),
             balance: latest.balance,
-            quote: Quote { base_fee_per_gas: self.base_fee, priority_fee_per_gas: 10 },
+            quote: self.quote(),
         }
     }
 
@@ -309,8 +333,21 @@ impl Chain {
         BlockCheck { number, hash, finalized_number: self.block(self.final_of(node)).number }
     }
 
-    pub(super) fn identify(&self, node: usize, nonce: u64) -> Option<B256> {
-        self.user(nonce, self.final_of(node)).map(|tx| tx.hash)
+    /// Which transaction has used a nonce, looked for in so many blocks as a node reads for one question.
+    pub(super) fn identify(&self, node: usize, nonce: u64, from: u64) -> Identified {
+        let end = self.block(node).number.min(from.saturating_add(SEARCH_BLOCKS));
+        let found = self.user_at(nonce, node).map(|(at, tx)| (self.block(at), tx.hash));
+        match found.filter(|(block, _)| (from..=end).contains(&block.number)) {
+            Some((block, hash)) => {
+                Identified::Found { hash, block: Head { number: block.number, hash: block.hash } }
+            }
+            None => Identified::NotBelow(end + 1),
+        }
+    }
+
+    /// The height of the best chain.
+    pub(super) fn head_number(&self) -> u64 {
+        self.block(self.tip).number
     }
 
     /// A node's answer to a send, in go-ethereum's words.
@@ -322,6 +359,12 @@ impl Chain {
         };
         let Some(tx) = self.signed.get(&hash).cloned() else { return refuse("rlp: expected input list") };
         let block = self.block(node);
+        if self.legacy && !tx.legacy {
+            return refuse("transaction type not supported");
+        }
+        if tx.gas < INTRINSIC_GAS {
+            return refuse("intrinsic gas too low");
+        }
         if tx.unminable {
             return refuse("exceeds block gas limit");
         }
@@ -341,6 +384,7 @@ impl Chain {
         if tx.nonce >= self.count() {
             self.pool.insert(tx.nonce, tx);
         }
-        SendResponse::Hash
+        self.taken.insert(hash);
+        SendResponse::Hash(hash)
     }
 }

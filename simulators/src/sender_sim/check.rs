@@ -252,7 +252,7 @@ impl Checker {
         if let Some(before) = before {
             self.check_release(nonce, before, after, chain);
         }
-        let fresh = after.map(|slot| self.on_slot(nonce, before, slot)).unwrap_or_default();
+        let fresh = after.map(|slot| self.on_slot(nonce, before, slot, chain)).unwrap_or_default();
         match place {
             Some(place) => self.mirror.places.insert(nonce, place),
             None => self.mirror.places.remove(&nonce),
@@ -272,7 +272,7 @@ impl Checker {
         }
     }
 
-    fn on_slot(&mut self, nonce: u64, before: Option<&Slot>, slot: &Slot) -> Vec<Attempt> {
+    fn on_slot(&mut self, nonce: u64, before: Option<&Slot>, slot: &Slot, chain: &Chain) -> Vec<Attempt> {
         let known = before.map_or(0, |before| before.attempts.len());
         for pair in slot.attempts.windows(2).skip(known.saturating_sub(1)) {
             self.check_replacement(nonce, &pair[0], &pair[1]);
@@ -289,6 +289,12 @@ impl Checker {
         }
         let fresh: Vec<Attempt> = slot.attempts.iter().skip(known).cloned().collect();
         self.attempts += fresh.len();
+        if let Some(attempt) = slot.attempts.iter().find(|it| it.taken && !chain.taken.contains(&it.hash)) {
+            self.wrong(format!("S1: nonce {nonce}: no node has ever taken {}", attempt.hash));
+        }
+        if let Some(attempt) = fresh.iter().find(|attempt| attempt.gas < 21_000) {
+            self.wrong(format!("S2: nonce {nonce}: no transaction can do with {} gas", attempt.gas));
+        }
         fresh.iter().for_each(|attempt| self.check_cap(nonce, slot, attempt));
         fresh
     }

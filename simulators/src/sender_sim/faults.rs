@@ -54,6 +54,10 @@ pub(super) enum Fault {
     Pause,
     /// The signer refuses one transaction, and signs the others.
     SignerRefuses,
+    /// Blocks of a chain without EIP-1559 seem to have a base fee.
+    MarketHidden,
+    /// A provider answers "0x0" to everything.
+    Nonsense,
 }
 
 /// How often each kind happens in one run.
@@ -85,6 +89,8 @@ const KINDS: &[(Fault, u64)] = &[
     (Fault::Reset, 100),
     (Fault::Pause, 60),
     (Fault::SignerRefuses, 60),
+    (Fault::MarketHidden, 300),
+    (Fault::Nonsense, 150),
 ];
 
 impl FaultKind for Fault {

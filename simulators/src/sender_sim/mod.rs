@@ -8,6 +8,7 @@
 mod chain;
 mod check;
 mod faults;
+mod provider;
 pub mod report;
 mod rules;
 mod users;
@@ -49,6 +50,12 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("send-before-record", Bug::Model(Mistake::SendBeforeRecord)),
     ("old-copy-is-new", Bug::Model(Mistake::OldCopyIsNew)),
     ("name-goes-with-request", Bug::Model(Mistake::NameGoesWithRequest)),
+    ("trust-any-hash", Bug::Model(Mistake::TrustAnyHash)),
+    ("zero-gas", Bug::Model(Mistake::ZeroGas)),
+    ("provider-error-is-final", Bug::Model(Mistake::ProviderErrorIsFinal)),
+    ("search-from-zero", Bug::Model(Mistake::SearchFromZero)),
+    ("one-voice", Bug::Model(Mistake::OneVoice)),
+    ("dynamic-fees-everywhere", Bug::Model(Mistake::DynamicFeesEverywhere)),
 ];
 
 impl Options {
@@ -96,6 +103,21 @@ pub const fn takes_together(seed: u64) -> bool {
 /// Whether a seed's requests are forgotten soon after their end, and some callers withdraw theirs.
 pub const fn forgets(seed: u64) -> bool {
     seed % 7 == 4
+}
+
+/// Whether a seed's chain has no EIP-1559.
+pub const fn is_legacy(seed: u64) -> bool {
+    seed % 8 == 3
+}
+
+/// Whether a seed's nodes still have the states of their final blocks, as this node's own chain has.
+pub const fn has_old_states(seed: u64) -> bool {
+    seed.is_multiple_of(3)
+}
+
+/// Whether blocks become final late.
+pub const fn is_late(seed: u64) -> bool {
+    seed % 6 == 1
 }
 
 /// Runs one seed. A panic is a violation.

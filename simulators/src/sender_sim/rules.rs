@@ -7,7 +7,9 @@ use types::{Duration, Time};
 
 impl Checker {
     pub(super) fn check_replacement(&mut self, nonce: u64, last: &Attempt, next: &Attempt) {
-        if !next.fees.may_replace(&last.fees) {
+        // What no node takes for its type may be offered at the same price with the right one.
+        let retyped = next.legacy && !last.legacy && next.fees == last.fees.into_legacy();
+        if !next.fees.may_replace(&last.fees) && !retyped {
             self.wrong(format!("F1: nonce {nonce}: {:?} cannot replace {:?}", next.fees, last.fees));
         }
         let interval = Duration::from_millis(self.config.replacement_interval_ms);
@@ -20,7 +22,7 @@ impl Checker {
         let request = slot.owner.as_ref().and_then(|owner| self.mirror.requests.get(owner));
         let own = request.and_then(|request| request.intent.fee_cap).map_or(u128::MAX, |cap| cap.0);
         let cap = if attempt.kind == AttemptKind::Noop { u128::MAX } else { own }.min(self.config.fee_cap);
-        if attempt.fees.max_fee_per_gas > cap || slot.attempts.len() > self.config.bumps_max + 2 {
+        if attempt.fees.max_fee_per_gas > cap || slot.attempts.len() > self.config.bumps_max + 4 {
             self.wrong(format!("F2: nonce {nonce} offers {:?}, the cap is {cap}", attempt.fees));
         }
     }

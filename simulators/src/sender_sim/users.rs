@@ -295,7 +295,7 @@ impl Simulation {
             purpose: Purpose::New(id.clone()),
             kind: AttemptKind::Payload,
             nonce: loan.nonce,
-            intent: Intent::default(),
+            intent: Intent { legacy: self.world.chain.legacy, ..Intent::default() },
             gas: 30_000,
             fees,
             made_at: Time::ZERO,

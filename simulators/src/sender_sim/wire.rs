@@ -4,21 +4,21 @@ use super::{
     faults::Fault,
     world::{Due, Simulation},
 };
-use alloy_primitives::{B256, Bytes};
+use alloy_primitives::B256;
 use sender_model::{
-    BlockCheck, ReceiptAnswer, RequestId, SendResponse, Signed, Simulation as Simulated, Ticket, View,
-    classify,
+    BlockCheck, Identified, ReceiptAnswer, RequestId, SendResponse, Signed, Simulation as Simulated, Ticket,
+    View,
 };
 
 /// A question on its way to a node.
 #[derive(Clone, Debug)]
 pub(super) enum Question {
-    Look,
+    Look(Option<(u64, u64)>),
     Simulate(RequestId),
     Send(u64, B256),
     Receipts(u64, Vec<B256>),
     CheckBlock(u64),
-    Identify(u64),
+    Identify(u64, u64),
 }
 
 /// An answer on its way back.
@@ -29,36 +29,15 @@ pub(super) enum Reply {
     Sent(u64, B256, SendResponse),
     Receipts(u64, Vec<(B256, ReceiptAnswer)>),
     Block(BlockCheck),
-    Identified(u64, Option<B256>),
+    Identified(u64, Identified),
     Signed(Ticket, Option<Signed>),
 }
 
 impl Simulation {
-    /// A question arrives at some node.
+    /// A question arrives at the providers.
     pub(super) fn asked(&mut self, owner: usize, life: u64, epoch: u64, question: &Question) {
-        let world = &mut self.world;
-        let stale = world.strikes(Fault::StaleBranch);
-        let behind = if world.strikes(Fault::Lagging) { world.rng.within(1, 5) } else { 0 };
-        let node = world.chain.node(behind, stale);
-        let reply = if world.strikes(Fault::NodeBusy) {
-            busy(question, world.rng.chance(500))
-        } else {
-            match question {
-                Question::Look => Some(Reply::Look(Some(world.chain.view(node)))),
-                Question::Simulate(id) => Some(self.simulate(id)),
-                Question::Send(nonce, hash) => {
-                    Some(Reply::Sent(*nonce, *hash, world.chain.send(node, *hash)))
-                }
-                Question::Receipts(nonce, hashes) => {
-                    let answers = hashes.iter().map(|hash| (*hash, world.chain.receipt(node, *hash)));
-                    Some(Reply::Receipts(*nonce, answers.collect()))
-                }
-                Question::CheckBlock(number) => Some(Reply::Block(world.chain.check(node, *number))),
-                Question::Identify(nonce) => {
-                    Some(Reply::Identified(*nonce, world.chain.identify(node, *nonce)))
-                }
-            }
-        };
+        let reply = self.ask_providers(owner, question);
+        self.world.note(|| format!("owner {owner} asked {question:?} and hears {reply:?}"));
         self.send_back(owner, life, epoch, question, reply);
     }
 
@@ -78,15 +57,6 @@ impl Simulation {
         if let Some(reply) = reply {
             world.later(delay, Due::Answered(owner, life, epoch, reply));
         }
-    }
-
-    fn simulate(&self, id: &RequestId) -> Reply {
-        let traits = self.world.traits.get(id.as_str()).copied().unwrap_or_default();
-        let simulated = match traits.fails_simulation {
-            true => Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new() },
-            false => Simulated::Gas(traits.gas),
-        };
-        Reply::Simulated(id.clone(), simulated)
     }
 
     /// An answer arrives, unless whoever asked has died or lost the account since.
@@ -117,7 +87,7 @@ impl Simulation {
             Reply::Look(Some(view)) => account.handle_view(view, now),
             Reply::Look(None) => account.handle_view_failed(now),
             Reply::Simulated(id, simulated) => account.handle_simulation(&id, simulated, now),
-            Reply::Sent(nonce, hash, answer) => account.handle_sent(nonce, hash, &classify(&answer), now),
+            Reply::Sent(nonce, hash, answer) => account.handle_answer(nonce, hash, &answer, now),
             Reply::Receipts(nonce, answers) => account.handle_receipts(nonce, &answers, now),
             Reply::Block(check) => account.handle_block(check, now),
             Reply::Identified(nonce, hash) => account.handle_identified(nonce, hash, now),
@@ -127,24 +97,5 @@ impl Simulation {
         if looks || !self.world.together || self.world.rng.chance(500) {
             self.commit(owner);
         }
-    }
-}
-
-/// What a node says that does not work, or does not want to.
-fn busy(question: &Question, limited: bool) -> Option<Reply> {
-    match question {
-        Question::Look => Some(Reply::Look(None)),
-        Question::Simulate(id) => Some(Reply::Simulated(id.clone(), Simulated::Error)),
-        Question::Send(nonce, hash) => {
-            let http_status = Some(if limited { 429 } else { 503 });
-            let answer = SendResponse::Error { http_status, code: None, message: "try again later".into() };
-            Some(Reply::Sent(*nonce, *hash, answer))
-        }
-        Question::Receipts(nonce, hashes) => {
-            let answers = hashes.iter().map(|hash| (*hash, ReceiptAnswer::Error)).collect();
-            Some(Reply::Receipts(*nonce, answers))
-        }
-        Question::CheckBlock(_) => None,
-        Question::Identify(nonce) => Some(Reply::Identified(*nonce, None)),
     }
 }

@@ -10,7 +10,8 @@ use super::{
 use alloy_primitives::B256;
 use sender::store::{Acquired, LEASE_MS, Outcome};
 use sender_model::{
-    Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key, retention,
+    Account, Action, AttemptKind, Command, Commit, Draft, Fence, Purpose, Request, Rows, key,
+    providers::Providers, retention,
 };
 use types::{Duration, Time};
 
@@ -27,10 +28,12 @@ pub(super) struct Worker {
     /// A commit that was about to be made when the process stood still.
     pub late: Option<Commit>,
     ticks: u64,
+    /// How its providers fare, as far as this process knows.
+    pub providers: Providers,
 }
 
 impl Worker {
-    pub(super) fn new(index: usize) -> Self {
+    pub(super) fn new(index: usize, providers: Providers) -> Self {
         Self {
             name: format!("owner-{index}"),
             up: true,
@@ -41,6 +44,7 @@ impl Worker {
             account: None,
             late: None,
             ticks: 0,
+            providers,
         }
     }
 
@@ -272,7 +276,7 @@ impl Simulation {
     fn perform(&mut self, owner: usize, action: Action) {
         let question = match action {
             Action::Sign(draft) => return self.sign(owner, &draft),
-            Action::FetchView => Question::Look,
+            Action::FetchView { known } => Question::Look(known),
             Action::Simulate(id, _) => Question::Simulate(id),
             Action::Send { nonce, hash, bytes } => {
                 self.world.note(|| format!("owner {owner} sends nonce {nonce} {hash}"));
@@ -281,7 +285,7 @@ impl Simulation {
             }
             Action::Receipts { nonce, hashes } => Question::Receipts(nonce, hashes),
             Action::CheckBlock(number) => Question::CheckBlock(number),
-            Action::Identify(nonce) => Question::Identify(nonce),
+            Action::Identify { nonce, from } => Question::Identify(nonce, from),
         };
         if self.world.strikes(Fault::QuestionLost) {
             return;

@@ -5,6 +5,7 @@ use super::{
     chain::Chain,
     check::Checker,
     faults::{Fault, Faults},
+    provider::{self, Kind, Limit},
     users::{Traits, Users},
     webhooks::Receivers,
     wire::{Question, Reply},
@@ -13,7 +14,7 @@ use super::{
 use alloy_primitives::{Address, B256, U256, keccak256};
 use harness::rng::Rng;
 use sender::store::{self, Memory};
-use sender_model::{Account, AccountId, Commit, Config, key};
+use sender_model::{Account, AccountId, Commit, Config, Quote, View, key, providers::Providers};
 use std::{
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
@@ -66,6 +67,10 @@ pub(super) struct World {
     /// Whether requests are forgotten soon after their end, and some are withdrawn.
     pub forgets: bool,
     pub traits: BTreeMap<String, Traits>,
+    /// Whether nodes still have the states of their final blocks.
+    pub has_old_states: bool,
+    pub kinds: Vec<Kind>,
+    pub limits: Vec<Limit>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
     events: BTreeMap<u64, Due>,
     sequence: u64,
@@ -93,6 +98,14 @@ impl World {
         if let Some(trace) = &mut self.trace {
             trace.push(format!("{:>9} {}", self.now_ms, line()));
         }
+    }
+
+    /// How a node sees the account. What it says about fees may be wrong on a chain without EIP-1559.
+    pub(super) fn look(&mut self, node: usize) -> View {
+        let view = self.chain.view(node);
+        let hidden = self.chain.legacy && self.strikes(Fault::MarketHidden);
+        let quote = if hidden { Quote::dynamic(self.chain.base_fee, 10) } else { view.quote };
+        View { quote, finalized_count: view.finalized_count.filter(|_| self.has_old_states), ..view }
     }
 
     /// Commits, through a store that may crash or fall silent, before or after it has done it.
@@ -156,13 +169,15 @@ impl Simulation {
         let heal_at = rng.within(FAULT_MS.0, FAULT_MS.1);
         let config = Arc::new(config(&mut rng, seed, options));
         let id = AccountId { chain_id: 1337, address: Address::repeat_byte(0xaa) };
-        let (count, depth, txs) = (rng.below(20), rng.within(1, 6), rng.within(1, 12));
+        let (count, txs) = (rng.below(20), rng.within(1, 12));
+        let depth = if super::is_late(seed) { rng.within(20, 60) } else { rng.within(1, 6) };
+        let (kinds, number) = (provider::kinds(&mut rng), rng.within(100, 10_000_000));
         let mut world = World {
             store: match options.bug {
                 Some(Bug::NoEpochCheck) => Memory::ignoring_epochs(),
                 _ => Memory::new(),
             },
-            chain: Chain::new(count, plenty(), depth, txs),
+            chain: Chain::new(number, count, plenty(), depth, txs),
             checker: Checker::new(config.clone(), id),
             faults,
             config,
@@ -172,6 +187,9 @@ impl Simulation {
             together: super::takes_together(seed),
             forgets: super::forgets(seed),
             traits: BTreeMap::new(),
+            has_old_states: super::has_old_states(seed),
+            limits: vec![Limit::default(); kinds.len()],
+            kinds,
             due: BinaryHeap::new(),
             events: BTreeMap::new(),
             sequence: 0,
@@ -180,12 +198,15 @@ impl Simulation {
             trace: options.trace.then(Vec::new),
             rng,
         };
+        world.chain.legacy = super::is_legacy(seed);
         let owners = world.rng.within(2, 3) as usize;
         (0..owners).for_each(|owner| world.later(owner as u64 * 137, Due::Tick(owner)));
         world.later(2_000, Due::Block);
         world.later(500, Due::Users);
         let users = Users::new(&mut world.rng);
-        let workers = (0..owners).map(Worker::new).collect();
+        let mut providers = Providers::new(world.kinds.len(), None, world.now());
+        providers.set_mistake(options.mistake());
+        let workers = (0..owners).map(|owner| Worker::new(owner, providers.clone())).collect();
         let heal_at = world.now_ms + heal_at;
         Self { world, workers, users, receivers: Receivers::default(), heal_at }
     }

@@ -1,11 +1,12 @@
 //! A chain in memory that mines what it can at once, unless it is told to wait, and that can lose its answers.
 
-use crate::target::{Asked, Target, TargetError};
+use crate::target::{Asked, News, Target, TargetError};
 use alloy_consensus::{Transaction as _, TxEnvelope, transaction::SignerRecoverable};
 use alloy_eips::eip2718::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use sender_model::{
-    BlockCheck, Head, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    BlockCheck, Head, Identified, Inclusion, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse,
+    Simulation, View,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -43,12 +44,12 @@ pub(super) struct State {
 pub(super) struct Chain {
     id: u64,
     state: Mutex<State>,
-    news: watch::Sender<u64>,
+    news: watch::Sender<News>,
 }
 
 impl Chain {
     pub(super) fn new(id: u64) -> Arc<Self> {
-        Arc::new(Self { id, state: Mutex::default(), news: watch::channel(0).0 })
+        Arc::new(Self { id, state: Mutex::default(), news: watch::channel(News::default()).0 })
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -96,7 +97,7 @@ impl Chain {
             state.height += 1;
         }
         drop(state);
-        self.news.send_modify(|news| *news += 1);
+        self.news.send_modify(|news| news.looks += 1);
     }
 
     fn take(&self, bytes: &Bytes) -> SendResponse {
@@ -119,10 +120,11 @@ impl Chain {
         {
             return refused("replacement transaction underpriced");
         }
+        let hash = *tx.tx_hash();
         state.pool.insert((from, tx.nonce()), tx);
         drop(state);
         self.mine();
-        SendResponse::Hash
+        SendResponse::Hash(hash)
     }
 
     fn answer<T>(&self, answer: impl FnOnce(&State) -> T) -> Result<T, TargetError> {
@@ -142,7 +144,7 @@ fn head(number: u64) -> Head {
     Head { number, hash: keccak256(number.to_be_bytes()) }
 }
 
-const QUOTE: Quote = Quote { base_fee_per_gas: GWEI, priority_fee_per_gas: GWEI };
+const QUOTE: Quote = Quote::dynamic(GWEI, GWEI);
 
 fn ready<'a, T: Send + 'a>(value: T) -> Asked<'a, T> {
     Box::pin(std::future::ready(value))
@@ -153,7 +155,7 @@ impl Target for Chain {
         self.id
     }
 
-    fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
+    fn view(&self, account: Address, _: Option<(u64, u64)>) -> Asked<'_, Result<View, TargetError>> {
         if std::mem::take(&mut self.state().panics) {
             return Box::pin(async { panic!("as the test wants it") });
         }
@@ -166,7 +168,7 @@ impl Target for Chain {
                 latest: head(height),
                 latest_count: count(state, account),
                 finalized_number: height,
-                finalized_count: count(state, account),
+                finalized_count: Some(count(state, account)),
                 balance,
                 quote: QUOTE,
             }
@@ -186,7 +188,7 @@ impl Target for Chain {
         ready(self.answer(|_| QUOTE))
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
+    fn send(&self, _: Address, _: B256, bytes: Bytes) -> Asked<'_, SendResponse> {
         let (gone, mute) = {
             let state = self.state();
             (state.gone, state.mute)
@@ -222,10 +224,11 @@ impl Target for Chain {
         }))
     }
 
-    fn identify(&self, account: Address, nonce: Nonce) -> Asked<'_, Result<Option<B256>, TargetError>> {
+    fn identify(&self, account: Address, nonce: Nonce, _: u64) -> Asked<'_, Result<Identified, TargetError>> {
         ready(self.answer(|state| {
             let found = state.mined.iter().find(|(_, from, mined, ..)| (*from, *mined) == (account, nonce));
-            found.map(|found| found.0)
+            let found = found.map(|found| Identified::Found { hash: found.0, block: head(found.4) });
+            found.unwrap_or(Identified::Unknown)
         }))
     }
 
@@ -237,7 +240,7 @@ impl Target for Chain {
         self.state().limits
     }
 
-    fn news(&self) -> Option<watch::Receiver<u64>> {
+    fn news(&self, _: Address) -> Option<watch::Receiver<News>> {
         Some(self.news.subscribe())
     }
 }

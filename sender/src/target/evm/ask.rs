@@ -1,7 +1,8 @@
-//! One JSON-RPC call over HTTP, and what can become of it.
+//! JSON-RPC over HTTP: several calls in one request, and what can become of them.
 
 use crate::http::{Client, HttpError, Request};
 use hyper::{HeaderMap, Method, header};
+use sender_model::providers::{Blame, Failed, Question, Trouble, blame};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,59 +17,75 @@ pub(super) struct RpcError {
     pub data: Option<Value>,
 }
 
-/// Why there is no result.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub(super) enum Failed {
-    /// The node answered with an error.
-    #[error("{} ({})", .0.message, .0.code)]
-    Refused(RpcError),
-    /// Something in front of the node answered.
-    #[error("HTTP status {0}")]
-    Status(u16),
-    /// The connection could not be made, or broke.
-    #[error("no connection")]
-    Disconnected,
-    /// It took too long.
-    #[error("no answer in time")]
-    TimedOut,
-    /// The answer makes no sense.
-    #[error("an answer that makes no sense: {0}")]
-    Strange(&'static str),
-    /// The node is of another chain.
-    #[error("it is of another chain")]
-    OtherChain,
-    /// No provider may be asked now.
-    #[error("all providers rest")]
-    Resting,
-}
-
-impl Failed {
-    /// Whether another provider may do better: it was not the node that spoke.
-    pub(super) fn asks_another(&self) -> bool {
-        match self {
-            Self::Refused(error) => error.code == -32005 || error.code == 429,
-            _ => true,
+impl RpcError {
+    /// The provider's trouble, or none if the error is about the question.
+    pub(super) fn trouble(&self, question: Question) -> Option<Trouble> {
+        match blame(question, self.code, &self.message) {
+            Blame::Question => None,
+            Blame::Provider(trouble) => Some(trouble),
         }
+    }
+
+    /// As the provider's trouble, where no error can be about the question.
+    pub(super) fn failed(&self, question: Question) -> Failed {
+        let trouble = self.trouble(question).unwrap_or_else(|| Trouble::Failing(self.message.clone()));
+        trouble.into()
     }
 }
 
+/// One call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub method: &'static str,
+    pub params: Value,
+}
+
+impl Call {
+    pub(super) const fn new(method: &'static str, params: Value) -> Self {
+        Self { method, params }
+    }
+}
+
+/// The answer to one call.
+pub(super) type Answer = Result<Value, RpcError>;
+
 #[derive(Deserialize)]
 struct Envelope {
+    #[serde(default)]
+    id: Value,
     #[serde(default)]
     result: Option<Value>,
     #[serde(default)]
     error: Option<RpcError>,
 }
 
-/// Calls a method. The second value is how long the other side wants to be left alone.
+impl Envelope {
+    fn answer(self) -> Answer {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok(self.result.unwrap_or(Value::Null)),
+        }
+    }
+}
+
+/// What came back for a request of one or several calls.
+pub(super) enum Batch {
+    /// An answer to each call, in their order.
+    Answers(Vec<Answer>),
+    /// The provider does not take several calls in one request.
+    Refused,
+}
+
+/// Makes all calls in one request.
 pub(super) async fn call(
     client: &Client,
     url: &str,
     timeout: Duration,
-    method: &str,
-    params: Value,
-) -> (Result<Value, Failed>, Option<Duration>) {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    calls: &[Call],
+) -> Result<Batch, Failed> {
+    let body = |(id, call): (usize, &Call)| json!({ "jsonrpc": "2.0", "id": id, "method": call.method, "params": call.params });
+    let mut bodies: Vec<Value> = calls.iter().enumerate().map(body).collect();
+    let body = if bodies.len() == 1 { bodies.remove(0) } else { Value::Array(bodies) };
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
     let request = Request {
@@ -80,18 +97,50 @@ pub(super) async fn call(
     };
     let response = match client.send(request).await {
         Ok(response) => response,
-        Err(HttpError::Timeout(_)) => return (Err(Failed::TimedOut), None),
-        Err(HttpError::TooLarge(_)) => return (Err(Failed::Strange("it is too long")), None),
-        Err(_) => return (Err(Failed::Disconnected), None),
+        Err(HttpError::Timeout(_)) => return Err(Trouble::TimedOut.into()),
+        Err(HttpError::TooLarge(_)) => return Err(Trouble::Garbage("it is too long".into()).into()),
+        Err(_) => return Err(Trouble::Disconnected.into()),
     };
     let wait = response.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     let wait = wait.map(Duration::from_secs);
     // Nodes send errors with any status; if the body is JSON-RPC, it is what counts.
-    let answer = match serde_json::from_slice::<Envelope>(&response.body) {
-        Ok(Envelope { error: Some(error), .. }) => Err(Failed::Refused(error)),
-        Ok(Envelope { result, .. }) if response.is_success() => Ok(result.unwrap_or(Value::Null)),
-        _ if response.is_success() => Err(Failed::Strange("it is not JSON-RPC")),
-        _ => Err(Failed::Status(response.status)),
+    read(&response.body, calls.len(), response.is_success()).ok_or_else(|| {
+        let trouble = match response.status {
+            429 => Trouble::RateLimited("HTTP status 429".into()),
+            401 | 402 | 403 => Trouble::Denied(format!("HTTP status {}", response.status)),
+            status if !response.is_success() => Trouble::Status(status),
+            _ => Trouble::Garbage(beginning(&response.body)),
+        };
+        Failed { trouble, wait }
+    })
+}
+
+/// The answers in a body; none if it is not JSON-RPC.
+fn read(body: &[u8], calls: usize, success: bool) -> Option<Batch> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let one = |value: Value| {
+        let said = value.get("error").is_some() || (success && value.get("result").is_some());
+        said.then(|| serde_json::from_value::<Envelope>(value).ok()).flatten()
     };
-    (answer, wait)
+    match value {
+        Value::Array(values) if calls > 1 => {
+            let mut answers: Vec<Option<Answer>> = (0..calls).map(|_| None).collect();
+            for envelope in values.into_iter().filter_map(one) {
+                let index = usize::try_from(envelope.id.as_u64()?).ok()?;
+                *answers.get_mut(index)? = Some(envelope.answer());
+            }
+            answers.into_iter().collect::<Option<Vec<_>>>().map(Batch::Answers)
+        }
+        Value::Object(_) if calls > 1 => {
+            // One error for all of them. If it is about them, each alone will meet it again.
+            one(value).map(|_| Batch::Refused)
+        }
+        value => one(value).map(|envelope| Batch::Answers(vec![envelope.answer()])),
+    }
+}
+
+/// The beginning of what is not JSON, for whoever reads the health page.
+fn beginning(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(60)]);
+    text.chars().filter(|letter| !letter.is_control()).collect()
 }

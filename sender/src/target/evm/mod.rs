@@ -1,45 +1,117 @@
 //! Any chain that speaks Ethereum's JSON-RPC, through one or several providers.
 //!
 //! Every question is answered by one provider as a whole: a view, a block check or the receipts of a nonce never mix
-//! what two nodes say. If one does not answer, the next is asked the whole question again.
+//! what two nodes say. If one does not answer, the next is asked the whole question again; where nonces or money depend on
+//! the answer, a second one must agree (see [`sender_model::providers`]).
+//!
+//! **Calls are few.** While something is in flight one [watcher](watch) asks for the newest block, for all accounts of the
+//! chain. An account is woken when a block has a transaction of its own, and then asks for two values; receipts, block
+//! hashes and finality come from what the watcher has seen.
 
 mod ask;
+mod heads;
+mod identify;
 mod identity;
 mod provider;
+mod questions;
 mod read;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use provider::ProviderOptions;
 pub use read::{call_object, receipt as read_receipt};
 
-use super::{Asked, Target, TargetError};
+use super::{Asked, News, Target, TargetError};
 use crate::http::{Client, Rules};
 use alloy_primitives::{Address, B256, Bytes};
-use ask::{Failed, RpcError};
+use ask::{Answer, Call};
 use identity::Identity;
 use provider::Provider;
-use sender_model::{BlockCheck, Intent, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View};
-use serde_json::{Value, json};
-use std::sync::{Arc, OnceLock};
+use sender_model::{
+    BlockCheck, Identified, Intent, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    providers::{
+        self, Failed, Panel, ProviderHealth, ProviderState, Providers, Question, Trouble, Unanswered,
+    },
+};
+use serde_json::Value;
+use std::{
+    sync::{Arc, Mutex, OnceLock},
+    time::Instant,
+};
+use tokio::sync::watch as channel;
+use types::{Duration, Time};
+use watch::Watched;
 
 /// Where a chain without the tag `finalized` is taken to be final.
 pub const CONFIRMATIONS: u64 = 12;
+/// The longest that a call waits for its provider's budget.
+const BUDGET_WAIT_MAX: Duration = Duration::from_millis(3_000);
+/// How often an account looks at the chain by itself: everything of its own wakes it.
+const LOOK_MS: u64 = 12_000;
 
 /// A chain behind JSON-RPC. See the [module](self).
-pub struct Evm {
+pub struct Evm(Arc<Chain>);
+
+/// What the watcher and all questions share.
+struct Chain {
     chain_id: u64,
-    providers: Vec<Arc<Provider>>,
+    options: ProviderOptions,
+    providers: Vec<Provider>,
+    panel: Mutex<Providers>,
+    started: Instant,
     /// The chain's first block, once it is known.
     genesis: OnceLock<B256>,
+    watched: Watched,
 }
 
 impl core::fmt::Debug for Evm {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Evm")
-            .field("chain_id", &self.chain_id)
-            .field("providers", &self.providers.len())
+            .field("chain_id", &self.0.chain_id)
+            .field("providers", &self.0.providers.len())
             .finish()
+    }
+}
+
+impl Panel for Chain {
+    fn with<R>(&self, look: impl FnOnce(&mut Providers, Time) -> R) -> R {
+        let now = self.now();
+        look(&mut self.panel.lock().unwrap_or_else(|poisoned| poisoned.into_inner()), now)
+    }
+}
+
+impl Chain {
+    /// The time since the start; only differences of it matter.
+    fn now(&self) -> Time {
+        Time::ZERO + self.started.elapsed()
+    }
+
+    /// Makes calls within a provider's budget.
+    async fn call(&self, index: usize, calls: Vec<Call>) -> Result<Vec<Answer>, Failed> {
+        let count = calls.len() as u64;
+        let wait = self.with(|providers, now| providers.free_at(index, count, now).since(now));
+        if !wait.is_zero() {
+            tokio::time::sleep(wait.min(BUDGET_WAIT_MAX)).await;
+        }
+        self.with(|providers, now| providers.spend(index, count, now));
+        self.providers[index].call(&calls).await
+    }
+
+    /// Makes one call whose errors are the provider's.
+    async fn ask(&self, index: usize, call: Call, question: Question) -> Result<Value, Failed> {
+        let answer = self.call(index, vec![call]).await?.pop();
+        answer.unwrap_or(Ok(Value::Null)).map_err(|error| error.failed(question))
+    }
+
+    /// What a provider said cannot be. Perhaps it serves another chain by now.
+    fn implausible(&self, index: usize, what: impl Into<String>) -> Failed {
+        self.providers[index].set_identity(Identity::Unknown);
+        Trouble::Implausible(what.into()).into()
+    }
+
+    fn told<T>(&self, answer: Result<T, Unanswered>) -> Result<T, TargetError> {
+        answer.map_err(|why| TargetError { chain_id: self.chain_id, why: why.to_string() })
     }
 }
 
@@ -48,199 +120,153 @@ impl Evm {
     pub fn new(chain_id: u64, urls: &[String], options: ProviderOptions) -> Self {
         // The operator chose these addresses; they may be anywhere.
         let client = Client::new(Rules::anywhere());
-        let provider = |(index, url): (usize, &String)| {
-            Arc::new(Provider::new(index, url.clone(), client.clone(), options))
-        };
-        let providers = urls.iter().enumerate().map(provider).collect();
-        Self { chain_id, providers, genesis: OnceLock::new() }
+        let provider = |url: &String| Provider::new(url.clone(), client.clone(), options.timeout);
+        Self(Arc::new(Chain {
+            chain_id,
+            options,
+            providers: urls.iter().map(provider).collect(),
+            panel: Mutex::new(Providers::new(urls.len(), options.calls_per_second, Time::ZERO)),
+            started: Instant::now(),
+            genesis: OnceLock::new(),
+            watched: Watched::default(),
+        }))
     }
 
-    /// Whether the first provider that answers is of this chain; an error if one is of another.
-    pub async fn check(&self) -> Result<(), TargetError> {
-        for provider in &self.providers {
-            match provider.call("eth_chainId", json!([])).await {
-                Ok(answer) if read::quantity(&answer) == Some(u128::from(self.chain_id)) => {}
-                Ok(answer) => {
-                    return Err(self.error(&format!("provider {} is of chain {answer}", provider.index)));
+    /// Asks every provider which chain it serves. One that serves another is not asked anything, and is shown.
+    pub async fn check(&self) {
+        let chain = &self.0;
+        for index in 0..chain.providers.len() {
+            match chain.recognise(index).await {
+                Ok(()) => chain.with(|providers, now| providers.succeeded(index, now)),
+                Err(Failed { trouble, wait }) => {
+                    tracing::warn!(chain = chain.chain_id, provider = index, why = %trouble, "Sender: provider");
+                    chain.with(|providers, now| providers.failed(index, trouble, wait, now));
                 }
-                Err(why) => {
-                    tracing::warn!(chain = self.chain_id, provider = provider.index, %why, "Sender: provider")
-                }
             }
         }
-        Ok(())
-    }
-
-    fn error(&self, why: &impl ToString) -> TargetError {
-        TargetError { chain_id: self.chain_id, why: why.to_string() }
-    }
-
-    /// Asks one provider after the other until one answers the whole question.
-    async fn ask<T, F>(&self, question: impl Fn(Arc<Provider>) -> F) -> Result<T, Failed>
-    where
-        F: Future<Output = Result<T, Failed>>,
-    {
-        let mut last = Failed::Resting;
-        for provider in &self.providers {
-            if !provider.is_open() {
-                continue;
-            }
-            let answer = match self.recognise(provider).await {
-                Ok(()) => question(provider.clone()).await,
-                Err(failed) => Err(failed),
-            };
-            match answer {
-                Err(failed) if failed.asks_another() => last = failed,
-                answered => return answered,
-            }
-        }
-        Err(last)
-    }
-
-    /// Makes sure that a provider is of this chain.
-    async fn recognise(&self, provider: &Provider) -> Result<(), Failed> {
-        provider.identify_itself(self.chain_id, self.genesis.get().copied()).await
-    }
-
-    fn told<T>(&self, answer: Result<T, Failed>) -> Result<T, TargetError> {
-        answer.map_err(|why| self.error(&why))
-    }
-
-    async fn simulate_now(&self, from: Address, intent: &Intent) -> Simulation {
-        let call = read::call_object(from, intent);
-        let method = if intent.gas.is_some() { "eth_call" } else { "eth_estimateGas" };
-        let params = if intent.gas.is_some() { json!([call, "latest"]) } else { json!([call]) };
-        let asked = self.ask(|provider| {
-            let params = params.clone();
-            async move { provider.call(method, params).await }
-        });
-        match (asked.await, intent.gas) {
-            (Ok(_), Some(gas)) => Simulation::Gas(gas),
-            (Ok(answer), None) => match read::quantity(&answer).and_then(|gas| u64::try_from(gas).ok()) {
-                Some(gas) => Simulation::Gas(gas),
-                None => Simulation::Error,
-            },
-            (Err(Failed::Refused(RpcError { code, message, data })), _) => {
-                read_refusal(code, &message, data.as_ref())
-            }
-            (Err(_), _) => Simulation::Error,
-        }
-    }
-
-    /// Hands bytes to one provider after the other. Only silence and refusals for lack of capacity lead to the next: an
-    /// answer about the transaction is an answer.
-    async fn send_now(&self, bytes: &Bytes) -> SendResponse {
-        let mut last = SendResponse::Disconnected;
-        for provider in self.providers.iter().filter(|provider| provider.is_open()) {
-            let sent = match self.recognise(provider).await {
-                Ok(()) => provider.call("eth_sendRawTransaction", json!([bytes])).await,
-                Err(failed) => Err(failed),
-            };
-            last = match sent {
-                Ok(_) => return SendResponse::Hash,
-                Err(Failed::Refused(RpcError { code, message, .. })) => {
-                    return SendResponse::Error { http_status: None, code: Some(code), message };
-                }
-                Err(Failed::Status(status)) => SendResponse::Error {
-                    http_status: Some(status),
-                    code: None,
-                    message: format!("HTTP status {status}"),
-                },
-                Err(Failed::TimedOut) => SendResponse::TimedOut,
-                Err(_) => SendResponse::Disconnected,
-            };
-        }
-        last
     }
 }
 
 /// What a node's refusal to execute means. Only what the execution itself came to fails a request.
 pub fn read_refusal(code: i64, message: &str, data: Option<&Value>) -> Simulation {
-    const ENDS: [&str; 8] = [
-        "revert",
-        "gas required exceeds",
-        "out of gas",
-        "outofgas",
-        "invalid opcode",
-        "invalid jump",
-        "stack underflow",
-        "intrinsic gas",
-    ];
-    let text = message.to_lowercase();
-    if code == 3 || ENDS.iter().any(|end| text.contains(end)) {
-        let reason = message.chars().take(512).collect();
-        return Simulation::Reverted { reason, data: read::revert_data(data) };
+    match providers::blame(Question::Simulate, code, message) {
+        providers::Blame::Question => {
+            let reason = message.chars().take(512).collect();
+            Simulation::Reverted { reason, data: read::revert_data(data) }
+        }
+        providers::Blame::Provider(trouble) => {
+            tracing::debug!(code, message, %trouble, "Sender: no simulation");
+            Simulation::Error
+        }
     }
-    tracing::debug!(code, message, "Sender: no simulation");
-    Simulation::Error
 }
 
 impl Target for Evm {
     fn chain_id(&self) -> u64 {
-        self.chain_id
+        self.0.chain_id
     }
 
-    fn view(&self, account: Address) -> Asked<'_, Result<View, TargetError>> {
-        Box::pin(
-            async move { self.told(self.ask(|provider| async move { provider.view(account).await }).await) },
-        )
+    fn view(&self, account: Address, known: Option<(u64, u64)>) -> Asked<'_, Result<View, TargetError>> {
+        Box::pin(async move {
+            self.watch();
+            let chain = &*self.0;
+            let ask = |index| chain.view_at(index, account);
+            let merge = |view: View, other: &View| view.tempered(other, known);
+            chain.told(providers::confirmed(chain, ask, |view| !view.is_expected(known), merge).await)
+        })
     }
 
     fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation> {
-        Box::pin(self.simulate_now(from, intent))
+        Box::pin(async move {
+            let chain = &*self.0;
+            let fails = |simulated: &Simulation| matches!(simulated, Simulation::Reverted { .. });
+            let ask = |index| chain.simulate_at(index, from, intent);
+            let simulated = providers::confirmed(chain, ask, fails, providers::milder).await;
+            simulated.unwrap_or(Simulation::Error)
+        })
     }
 
     fn quote(&self) -> Asked<'_, Result<Quote, TargetError>> {
-        Box::pin(async move { self.told(self.ask(|provider| async move { provider.quote().await }).await) })
+        Box::pin(async move {
+            let quote = providers::first(&*self.0, |index| self.0.quote_at(index)).await;
+            self.0.told(quote.map(|(_, quote)| quote))
+        })
     }
 
-    fn send(&self, bytes: Bytes) -> Asked<'_, SendResponse> {
-        Box::pin(async move { self.send_now(&bytes).await })
+    fn send(&self, account: Address, hash: B256, bytes: Bytes) -> Asked<'_, SendResponse> {
+        Box::pin(async move {
+            self.watch();
+            let chain = &*self.0;
+            chain.watched.expect(hash, account);
+            providers::send(chain, hash, |index| chain.send_at(index, &bytes)).await
+        })
     }
 
     fn receipts(&self, hashes: Vec<B256>) -> Asked<'_, Vec<(B256, ReceiptAnswer)>> {
         Box::pin(async move {
-            let asked = self.ask(|provider| {
-                let hashes = hashes.clone();
-                async move { provider.receipts(hashes).await }
-            });
-            let silence = |_| hashes.iter().map(|hash| (*hash, ReceiptAnswer::Error)).collect();
-            asked.await.unwrap_or_else(silence)
+            let chain = &*self.0;
+            let found = providers::first(chain, |index| chain.receipts_at(index, &hashes)).await;
+            let silence = || hashes.iter().map(|hash| (*hash, ReceiptAnswer::Error)).collect();
+            found.map_or_else(|_| silence(), |(_, found)| found)
         })
     }
 
     fn check_block(&self, number: u64) -> Asked<'_, Result<BlockCheck, TargetError>> {
         Box::pin(async move {
-            self.told(self.ask(|provider| async move { provider.check_block(number).await }).await)
+            self.watch();
+            let chain = &*self.0;
+            let ask = |index| chain.check_at(index, number);
+            let merge = |check: BlockCheck, other: &BlockCheck| Some(check.agreed(other));
+            chain.told(providers::confirmed(chain, ask, BlockCheck::claims_finality, merge).await)
         })
     }
 
-    fn identify(&self, account: Address, nonce: Nonce) -> Asked<'_, Result<Option<B256>, TargetError>> {
+    fn identify(
+        &self,
+        account: Address,
+        nonce: Nonce,
+        from: u64,
+    ) -> Asked<'_, Result<Identified, TargetError>> {
         Box::pin(async move {
-            self.told(self.ask(|provider| async move { provider.identify(account, nonce).await }).await)
+            let chain = &*self.0;
+            let found = providers::first(chain, |index| chain.identify_at(index, account, nonce, from)).await;
+            chain.told(found.map(|(_, found)| found))
         })
+    }
+
+    fn news(&self, account: Address) -> Option<channel::Receiver<News>> {
+        Some(self.0.watched.subscribe(account))
+    }
+
+    fn look_ms(&self) -> Option<u64> {
+        Some(LOOK_MS)
     }
 
     fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {
-        Box::pin(async move { self.told(self.ask(|provider| async move { provider.genesis().await }).await) })
+        Box::pin(async move {
+            let first = providers::first(&*self.0, |index| self.0.first_block_at(index)).await;
+            self.0.told(first.map(|(_, hash)| hash))
+        })
     }
 
     fn expect_genesis(&self, genesis: B256) {
-        let _known = self.genesis.set(genesis);
+        if self.0.genesis.set(genesis).is_ok() {
+            // Whoever was asked before was not asked for this.
+            self.0.providers.iter().for_each(|provider| provider.set_identity(Identity::Unknown));
+        }
+    }
+
+    fn providers(&self) -> Vec<ProviderHealth> {
+        self.0.with(|providers, now| providers.health(now))
     }
 
     fn trouble(&self) -> Option<String> {
-        let wrong = |provider: &&Arc<Provider>| provider.identity() == Identity::Wrong;
-        let wrong = self.providers.iter().filter(wrong).count();
-        if wrong > 0 {
-            return Some(format!("{wrong} of {} providers are of another chain", self.providers.len()));
-        }
-        let down = self.providers.iter().filter(|provider| !provider.is_open()).count();
-        (down > 0).then(|| format!("{down} of {} providers do not answer", self.providers.len()))
+        let health = self.providers();
+        let troubled = health.iter().filter(|provider| provider.state != ProviderState::Ok);
+        let said: Vec<String> = troubled
+            .map(|one| format!("provider {}: {}", one.index, one.reason.as_deref().unwrap_or("it rests")))
+            .collect();
+        (!said.is_empty())
+            .then(|| format!("{} of {} providers: {}", said.len(), health.len(), said.join("; ")))
     }
-}
-
-/// A JSON value that is nothing.
-fn is_null(value: &Value) -> bool {
-    value.is_null()
 }

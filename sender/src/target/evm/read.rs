@@ -1,5 +1,6 @@
 //! Reading what nodes answer. What cannot be read is nothing, never a guess.
 
+use super::heads::Block;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use sender_model::{Head, Inclusion, Intent, Quote, ReceiptAnswer};
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ pub(super) fn quantity(value: &Value) -> Option<u128> {
     wide(value)?.try_into().ok()
 }
 
-fn number(value: &Value) -> Option<u64> {
+pub(super) fn number(value: &Value) -> Option<u64> {
     quantity(value)?.try_into().ok()
 }
 
@@ -28,11 +29,32 @@ pub(super) fn head(block: &Value) -> Option<Head> {
     Some(Head { number: number(block.get("number")?)?, hash: block.get("hash")?.as_str()?.parse().ok()? })
 }
 
-/// What a chain asks for, by its newest block. Before EIP-1559 the priority fee is the whole price.
-pub(super) fn quote(latest: &Value, priority_fee_per_gas: u128) -> Quote {
-    let base_fee = latest.get("baseFeePerGas").and_then(quantity).unwrap_or_default();
-    // The next block may ask for an eighth more.
-    Quote { base_fee_per_gas: base_fee.saturating_add(base_fee / 8), priority_fee_per_gas }
+/// A block with the hashes of its transactions.
+pub(super) fn block(block: &Value) -> Option<Block> {
+    let hash = |value: &Value| value.as_str()?.parse::<B256>().ok();
+    let transactions = block.get("transactions").and_then(Value::as_array);
+    Some(Block {
+        head: head(block)?,
+        parent: hash(block.get("parentHash")?)?,
+        timestamp: number(block.get("timestamp")?)?,
+        base_fee: block.get("baseFeePerGas").and_then(quantity),
+        transactions: transactions.into_iter().flatten().filter_map(hash).collect(),
+    })
+}
+
+/// The transaction that a receipt is of.
+pub(super) fn receipt_hash(receipt: &Value) -> Option<B256> {
+    receipt.get("transactionHash")?.as_str()?.parse().ok()
+}
+
+/// Whether a receipt is of a transaction.
+pub(super) fn is_receipt_of(receipt: &Value, hash: B256) -> bool {
+    receipt_hash(receipt) == Some(hash)
+}
+
+/// What a chain with EIP-1559 asks for after a block with this base fee: the next one may ask for an eighth more.
+pub(super) fn quote(base_fee: u128, priority_fee_per_gas: u128) -> Quote {
+    Quote::dynamic(base_fee.saturating_add(base_fee / 8), priority_fee_per_gas)
 }
 
 /// A receipt as a node gives it; null if it has none.
@@ -68,16 +90,6 @@ pub(super) fn revert_data(data: Option<&Value>) -> Bytes {
     // Some nodes wrap it once more.
     let text = data.and_then(|data| data.as_str().or_else(|| data.get("data")?.as_str()));
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
-}
-
-/// The transaction of a sender with a nonce in a block with whole transactions.
-pub(super) fn transaction_of(block: &Value, account: Address, nonce: u64) -> Option<B256> {
-    let transactions = block.get("transactions")?.as_array()?;
-    let ours = transactions.iter().find(|tx| {
-        let from = tx.get("from").and_then(|from| from.as_str()?.parse::<Address>().ok());
-        from == Some(account) && tx.get("nonce").and_then(number) == Some(nonce)
-    });
-    ours?.get("hash")?.as_str()?.parse().ok()
 }
 
 /// A request as `eth_call` and `eth_estimateGas` take it.

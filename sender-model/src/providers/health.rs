@@ -1,0 +1,334 @@
+//! How each provider fares, and whom to ask next.
+
+use super::{Trouble, budget::Budget};
+use serde::Serialize;
+use types::{Duration, Time};
+
+/// Failures in a row after which a provider rests.
+const FAILURES_MAX: u32 = 3;
+/// The first and the longest rest.
+const REST: Duration = Duration::from_millis(500);
+const REST_MAX: Duration = Duration::from_millis(30_000);
+/// The first rest of a provider that asks for fewer questions and does not say for how long.
+const LIMITED_REST: Duration = Duration::from_millis(250);
+/// Answers in a row after which a trouble is over.
+const RECOVERED_AFTER: u32 = 5;
+/// A provider that has not answered anything for so long is not waited for when a second word is needed.
+const SILENT_AFTER: Duration = Duration::from_millis(600_000);
+
+/// Whether a provider is asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProviderState {
+    /// It answers.
+    Ok,
+    /// It has failed lately, and is asked.
+    Troubled,
+    /// It is left alone for a while.
+    Resting,
+}
+
+/// How a provider fares, for health pages. It is named by its position in the settings: a URL may hold a key.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderHealth {
+    /// Its position in the settings, from zero.
+    pub index: usize,
+    /// Whether it is asked.
+    pub state: ProviderState,
+    /// The kind of its newest trouble, if it is not over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<&'static str>,
+    /// The same in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How long it has been in trouble, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub for_ms: Option<u64>,
+    /// What it lacks and others may have: a method, a tag, old states.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+    /// Calls since the start.
+    pub calls: u64,
+    /// Of these, without a usable answer.
+    pub failures: u64,
+    /// Calls per second that it takes, if a limit is set or was learned from its refusals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calls_per_second_max: Option<u64>,
+}
+
+/// Who else has a word when one answer is not enough.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Second {
+    /// This one is asked.
+    Ask(usize),
+    /// There is no other: one word has to do.
+    Alone,
+    /// There is another one, which cannot be asked now. The answer has to wait.
+    Wait,
+}
+
+#[derive(Clone, Debug)]
+struct One {
+    budget: Budget,
+    /// Failures in a row, and answers in a row.
+    failed: u32,
+    answered: u32,
+    rests_until: Time,
+    trouble: Option<(Trouble, Time)>,
+    lacks: Option<String>,
+    calls: u64,
+    failures: u64,
+    answered_at: Time,
+}
+
+/// The providers of one chain, in the order of preference.
+#[derive(Clone, Debug)]
+pub struct Providers {
+    all: Vec<One>,
+    /// A known mistake, put back.
+    #[cfg(feature = "bugs")]
+    mistake: Option<crate::Mistake>,
+}
+
+impl Providers {
+    /// So many providers, of which nothing is known yet. `calls_per_second` is the operator's limit for each.
+    pub fn new(count: usize, calls_per_second: Option<u64>, now: Time) -> Self {
+        let one = One {
+            budget: Budget::new(calls_per_second),
+            failed: 0,
+            answered: 0,
+            rests_until: Time::ZERO,
+            trouble: None,
+            lacks: None,
+            calls: 0,
+            failures: 0,
+            answered_at: now,
+        };
+        Self {
+            all: vec![one; count],
+            #[cfg(feature = "bugs")]
+            mistake: None,
+        }
+    }
+
+    /// Puts a known mistake back.
+    #[cfg(feature = "bugs")]
+    pub fn set_mistake(&mut self, mistake: Option<crate::Mistake>) {
+        self.mistake = mistake;
+    }
+
+    #[cfg(feature = "bugs")]
+    pub(super) fn makes(&self, mistake: crate::Mistake) -> bool {
+        self.mistake == Some(mistake)
+    }
+
+    /// Whom to ask now: first those that answer, then those in trouble whose rest is over, each in the order of
+    /// preference.
+    pub fn order(&self, now: Time) -> Vec<usize> {
+        let awake = |one: &One| one.rests_until <= now;
+        let asked = |troubled: bool| {
+            let fits = move |(_, one): &(usize, &One)| awake(one) && one.trouble.is_some() == troubled;
+            self.all.iter().enumerate().filter(fits).map(|(index, _)| index)
+        };
+        asked(false).chain(asked(true)).collect()
+    }
+
+    /// Whose word confirms an answer of `first`.
+    pub fn second(&self, first: usize, now: Time) -> Second {
+        #[cfg(feature = "bugs")]
+        if self.makes(crate::Mistake::OneVoice) {
+            return Second::Alone;
+        }
+        if let Some(index) = self.order(now).into_iter().find(|index| *index != first) {
+            return Second::Ask(index);
+        }
+        if self.is_alone(first, now) { Second::Alone } else { Second::Wait }
+    }
+
+    /// Whether nobody else has answered anything for so long that nobody else is waited for.
+    pub fn is_alone(&self, first: usize, now: Time) -> bool {
+        #[cfg(feature = "bugs")]
+        if self.makes(crate::Mistake::OneVoice) {
+            return true;
+        }
+        let heard = |(index, one): (usize, &One)| index != first && now.since(one.answered_at) < SILENT_AFTER;
+        !self.all.iter().enumerate().any(heard)
+    }
+
+    /// When so many calls may be made within the provider's budget.
+    pub fn free_at(&self, index: usize, calls: u64, now: Time) -> Time {
+        self.all.get(index).map_or(now, |one| one.budget.free_at(calls, now))
+    }
+
+    /// Calls are made.
+    pub fn spend(&mut self, index: usize, calls: u64, now: Time) {
+        if let Some(one) = self.all.get_mut(index) {
+            one.calls += calls;
+            one.budget.spend(calls, now);
+        }
+    }
+
+    /// It has answered. Errors that are about the question are answers.
+    pub fn succeeded(&mut self, index: usize, now: Time) {
+        let Some(one) = self.all.get_mut(index) else { return };
+        (one.failed, one.answered_at) = (0, now);
+        one.answered = one.answered.saturating_add(1);
+        if one.answered >= RECOVERED_AFTER {
+            one.trouble = None;
+        }
+    }
+
+    /// It has not answered, or not in a usable way; it wants to be left alone for `wait`.
+    pub fn failed(&mut self, index: usize, trouble: Trouble, wait: Option<Duration>, now: Time) {
+        let Some(one) = self.all.get_mut(index) else { return };
+        if trouble.is_a_lack() {
+            // It has answered; only not this.
+            one.answered_at = now;
+            one.lacks = Some(trouble.to_string());
+            return;
+        }
+        one.failures += 1;
+        one.failed = one.failed.saturating_add(1);
+        one.answered = 0;
+        if let Some(rest) = one.rest(&trouble, wait) {
+            one.rests_until = now + rest;
+        }
+        if matches!(trouble, Trouble::RateLimited(_)) {
+            one.budget.refused(now);
+        }
+        let since = one.trouble.as_ref().map_or(now, |(_, since)| *since);
+        one.trouble = Some((trouble, since));
+    }
+
+    /// How each of them fares.
+    pub fn health(&self, now: Time) -> Vec<ProviderHealth> {
+        self.all.iter().enumerate().map(|(index, one)| one.health(index, now)).collect()
+    }
+}
+
+impl One {
+    /// How long it is left alone after this failure.
+    fn rest(&self, trouble: &Trouble, wait: Option<Duration>) -> Option<Duration> {
+        let doubled = |first: Duration, times: u32| first.saturating_mul(1 << times.min(10)).min(REST_MAX);
+        let more = self.failed.checked_sub(FAILURES_MAX);
+        match trouble {
+            Trouble::RateLimited(_) | Trouble::Status(429 | 502..=504) => {
+                Some(wait.map_or_else(|| doubled(LIMITED_REST, self.failed - 1), |wait| wait.min(REST_MAX)))
+            }
+            Trouble::OtherChain => Some(REST_MAX),
+            // It will say the same to the next question.
+            Trouble::Denied(_) | Trouble::Implausible(_) => Some(doubled(REST, self.failed)),
+            _ => more.map(|more| doubled(REST, more)),
+        }
+    }
+
+    fn health(&self, index: usize, now: Time) -> ProviderHealth {
+        let state = match &self.trouble {
+            _ if self.rests_until > now => ProviderState::Resting,
+            Some(_) => ProviderState::Troubled,
+            None => ProviderState::Ok,
+        };
+        let trouble = self.trouble.as_ref();
+        ProviderHealth {
+            index,
+            state,
+            trouble: trouble.map(|(trouble, _)| trouble.name()),
+            reason: trouble.map(|(trouble, _)| trouble.to_string()),
+            for_ms: trouble.map(|(_, since)| now.since(*since).as_millis() as u64),
+            lacks: self.lacks.clone(),
+            calls: self.calls,
+            failures: self.failures,
+            calls_per_second_max: self.budget.limit(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ms: u64) -> Time {
+        Time::from_millis(ms)
+    }
+
+    fn two() -> Providers {
+        Providers::new(2, None, at(0))
+    }
+
+    #[test]
+    fn one_in_trouble_comes_after_one_that_answers_until_it_has_recovered() {
+        let mut providers = two();
+        assert_eq!(providers.order(at(0)), [0, 1]);
+        providers.failed(0, Trouble::TimedOut, None, at(0));
+        assert_eq!(providers.order(at(0)), [1, 0]);
+        for _ in 0..RECOVERED_AFTER {
+            assert_eq!(providers.order(at(1)), [1, 0]);
+            providers.succeeded(0, at(1));
+        }
+        assert_eq!(providers.order(at(1)), [0, 1]);
+    }
+
+    #[test]
+    fn rests_grow_with_failures_and_denials_rest_at_once() {
+        let mut providers = two();
+        for _ in 0..2 {
+            providers.failed(0, Trouble::Disconnected, None, at(0));
+            assert!(providers.order(at(0)).contains(&0));
+        }
+        providers.failed(0, Trouble::Disconnected, None, at(0));
+        assert_eq!((providers.order(at(499)), providers.order(at(500))), (vec![1], vec![1, 0]));
+        providers.failed(0, Trouble::Disconnected, None, at(500));
+        assert_eq!((providers.order(at(1_499)), providers.order(at(1_500))), (vec![1], vec![1, 0]));
+        providers.failed(1, Trouble::Denied("key".into()), None, at(2_000));
+        assert_eq!(providers.order(at(2_000)), [0]);
+        providers.failed(
+            0,
+            Trouble::RateLimited("later".into()),
+            Some(Duration::from_millis(700)),
+            at(2_000),
+        );
+        assert_eq!(providers.order(at(2_699)), Vec::<usize>::new());
+        assert_eq!(providers.order(at(3_000)), [0, 1]);
+    }
+
+    #[test]
+    fn every_trouble_is_shown_with_its_reason_until_it_is_over() {
+        let mut providers = two();
+        for trouble in [
+            Trouble::Status(500),
+            Trouble::Garbage("<html>".into()),
+            Trouble::TimedOut,
+            Trouble::Implausible("another hash".into()),
+            Trouble::Failing("no backend (-32011)".into()),
+        ] {
+            providers.failed(0, trouble.clone(), None, at(1_000));
+            let health = providers.health(at(61_000)).remove(0);
+            assert_eq!((health.trouble, health.reason), (Some(trouble.name()), Some(trouble.to_string())));
+            assert_eq!((health.state, health.for_ms), (ProviderState::Troubled, Some(60_000)));
+        }
+        (0..RECOVERED_AFTER).for_each(|_| providers.succeeded(0, at(70_000)));
+        let health = providers.health(at(70_000)).remove(0);
+        assert_eq!((health.state, health.trouble, health.failures), (ProviderState::Ok, None, 5));
+        // That it lacks something is shown, too, but is no trouble.
+        providers.failed(0, Trouble::MissingState("pruned".into()), None, at(70_000));
+        let health = providers.health(at(70_000)).remove(0);
+        assert!(health.state == ProviderState::Ok && health.lacks.unwrap().contains("pruned"));
+    }
+
+    #[test]
+    fn a_second_word_is_waited_for_unless_there_is_none_for_long() {
+        let mut providers = two();
+        assert_eq!(
+            (providers.second(0, at(0)), providers.second(1, at(0))),
+            (Second::Ask(1), Second::Ask(0))
+        );
+        providers.failed(1, Trouble::Denied("key".into()), None, at(0));
+        assert_eq!(providers.second(0, at(1)), Second::Wait);
+        for ms in (0..SILENT_AFTER.as_millis() as u64).step_by(1_000) {
+            providers.failed(1, Trouble::Denied("key".into()), None, at(ms));
+        }
+        assert_eq!(providers.second(0, at(SILENT_AFTER.as_millis() as u64)), Second::Alone);
+        assert_eq!(Providers::new(1, None, at(0)).second(0, at(0)), Second::Alone);
+    }
+}
