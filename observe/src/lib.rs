@@ -59,15 +59,16 @@ impl Observer {
     pub fn note(&self, at: Time, events: &[Event], snapshot: Option<&Snapshot>, index: &PoolIndex) {
         let slot = Some(self.slots.slot_at(at));
         for event in events {
-            let level = lines::level(event);
-            lines::log(event, level, slot, self.wording);
-            if level <= tracing::Level::INFO {
-                self.lines.add(at, event, level);
-            }
             if matches!(event, Event::WindowMissed { .. }) {
                 *self.missed_at.lock() = Some(at);
             }
             self.counters.note(at, event, index);
+            let level = lines::level(event);
+            if level <= tracing::Level::INFO {
+                self.lines.add(at, event, level);
+            }
+            // Last: a tool that acts on a log line finds everything else told already.
+            lines::log(event, level, slot, self.wording);
         }
         if let Some(snapshot) = snapshot {
             self.counters.note_sizes(&snapshot.insight.sizes);

@@ -21,6 +21,7 @@ pub(super) fn narrow(document: &mut Value) {
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
         refer(schema, &derived);
     }
+    let referred = schemas.clone();
     let mut inputs = BTreeSet::from(["Problem".to_owned()]);
     for operation in
         document["paths"].as_object().into_iter().flatten().filter_map(|(_, path)| path.get("post"))
@@ -28,7 +29,7 @@ pub(super) fn narrow(document: &mut Value) {
         references(&operation["requestBody"], &schemas, &mut inputs);
     }
     for (name, schema) in schemas.as_object_mut().into_iter().flatten() {
-        flatten(schema);
+        flatten(schema, &referred);
         if !inputs.contains(name) {
             complete(schema);
         }
@@ -69,12 +70,16 @@ fn references(value: &Value, schemas: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// Makes one closed object of `allOf`, which utoipa writes for `serde(flatten)`: no part of it could be closed.
-fn flatten(schema: &mut Value) {
+fn flatten(schema: &mut Value, all: &Value) {
     let Value::Object(object) = schema else { return };
     let Some(Value::Array(parts)) = object.remove("allOf") else { return };
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for mut part in parts {
-        flatten(&mut part);
+        // A flattened type that has a schema of its own is only named here.
+        if let Some(name) = part["$ref"].as_str().and_then(|to| to.strip_prefix(PREFIX)) {
+            part = all[name].clone();
+        }
+        flatten(&mut part, all);
         if let Value::Object(more) = part["properties"].take() {
             properties.extend(more);
         }

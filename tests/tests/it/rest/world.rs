@@ -154,7 +154,8 @@ impl Caller {
         let exact = paths.get(path).filter(|methods| !methods[method.as_str().to_lowercase()].is_null());
         let found =
             exact.or_else(|| paths.iter().find(|(pattern, _)| like(pattern)).map(|(_, methods)| methods));
-        found.map(|methods| methods[method.as_str().to_lowercase()].clone()).unwrap_or_else(|| {
+        let operation = found.map(|methods| methods[method.as_str().to_lowercase()].clone());
+        operation.filter(|operation| !operation.is_null()).unwrap_or_else(|| {
             json!({ "responses": { "default": { "content": { "application/problem+json": {
                 "schema": { "$ref": "#/components/schemas/Problem" } } } } } })
         })
