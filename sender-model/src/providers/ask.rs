@@ -63,7 +63,7 @@ async fn one<T>(
     }
     panel.with(|providers, now| match answer {
         Ok(answer) => {
-            providers.succeeded(index, now);
+            providers.succeeded(index);
             Ok(answer)
         }
         Err(Failed { trouble, wait }) => {
@@ -111,6 +111,8 @@ where
         Second::Wait => Err(Unanswered::Unconfirmed),
         Second::Ask(second) => match one(panel, second, ask(second)).await {
             Ok(other) => merge(answer, &other).ok_or(Unanswered::Unconfirmed),
+            // It cannot say, now or ever: there is nothing to wait for.
+            Err(trouble) if trouble.is_a_lack() => Ok(answer),
             Err(_) if panel.with(|providers, now| providers.is_alone(index, now)) => Ok(answer),
             Err(_) => Err(Unanswered::Unconfirmed),
         },

@@ -13,8 +13,11 @@ const REST_MAX: Duration = Duration::from_millis(30_000);
 const LIMITED_REST: Duration = Duration::from_millis(250);
 /// Answers in a row after which a trouble is over.
 const RECOVERED_AFTER: u32 = 5;
-/// A provider that has not answered anything for so long is not waited for when a second word is needed.
-const SILENT_AFTER: Duration = Duration::from_millis(600_000);
+/// A provider is not waited for when a second word is needed once it has failed so often in a row: in a way that only an
+/// operator can mend, or in a way that may pass, and then for so long.
+const GIVEN_UP_AFTER: u32 = 3;
+const SILENT_AFTER: u32 = 10;
+const SILENT_FOR: Duration = Duration::from_millis(60_000);
 
 /// Whether a provider is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -79,7 +82,8 @@ struct One {
     lacks: Option<String>,
     calls: u64,
     failures: u64,
-    answered_at: Time,
+    /// Since when it has only failed.
+    failing_since: Option<Time>,
 }
 
 /// The providers of one chain, in the order of preference.
@@ -93,7 +97,7 @@ pub struct Providers {
 
 impl Providers {
     /// So many providers, of which nothing is known yet. `calls_per_second` is the operator's limit for each.
-    pub fn new(count: usize, calls_per_second: Option<u64>, now: Time) -> Self {
+    pub fn new(count: usize, calls_per_second: Option<u64>) -> Self {
         let one = One {
             budget: Budget::new(calls_per_second),
             failed: 0,
@@ -103,7 +107,7 @@ impl Providers {
             lacks: None,
             calls: 0,
             failures: 0,
-            answered_at: now,
+            failing_since: None,
         };
         Self {
             all: vec![one; count],
@@ -146,14 +150,13 @@ impl Providers {
         if self.is_alone(first, now) { Second::Alone } else { Second::Wait }
     }
 
-    /// Whether nobody else has answered anything for so long that nobody else is waited for.
+    /// Whether all others have failed so often that none of them is waited for.
     pub fn is_alone(&self, first: usize, now: Time) -> bool {
         #[cfg(feature = "bugs")]
         if self.makes(crate::Mistake::OneVoice) {
             return true;
         }
-        let heard = |(index, one): (usize, &One)| index != first && now.since(one.answered_at) < SILENT_AFTER;
-        !self.all.iter().enumerate().any(heard)
+        self.all.iter().enumerate().all(|(index, one)| index == first || one.is_given_up(now))
     }
 
     /// When so many calls may be made within the provider's budget.
@@ -170,9 +173,9 @@ impl Providers {
     }
 
     /// It has answered. Errors that are about the question are answers.
-    pub fn succeeded(&mut self, index: usize, now: Time) {
+    pub fn succeeded(&mut self, index: usize) {
         let Some(one) = self.all.get_mut(index) else { return };
-        (one.failed, one.answered_at) = (0, now);
+        (one.failed, one.failing_since) = (0, None);
         one.answered = one.answered.saturating_add(1);
         if one.answered >= RECOVERED_AFTER {
             one.trouble = None;
@@ -184,13 +187,13 @@ impl Providers {
         let Some(one) = self.all.get_mut(index) else { return };
         if trouble.is_a_lack() {
             // It has answered; only not this.
-            one.answered_at = now;
             one.lacks = Some(trouble.to_string());
             return;
         }
         one.failures += 1;
         one.failed = one.failed.saturating_add(1);
         one.answered = 0;
+        one.failing_since.get_or_insert(now);
         if let Some(rest) = one.rest(&trouble, wait) {
             one.rests_until = now + rest;
         }
@@ -208,6 +211,20 @@ impl Providers {
 }
 
 impl One {
+    /// Whether there is no use in waiting for it.
+    fn is_given_up(&self, now: Time) -> bool {
+        let Some((trouble, _)) = &self.trouble else { return false };
+        match trouble {
+            Trouble::Denied(_) | Trouble::Garbage(_) | Trouble::OtherChain | Trouble::Disconnected => {
+                self.failed >= GIVEN_UP_AFTER
+            }
+            _ => {
+                let long = self.failing_since.is_some_and(|since| now.since(since) >= SILENT_FOR);
+                self.failed >= SILENT_AFTER && long
+            }
+        }
+    }
+
     /// How long it is left alone after this failure.
     fn rest(&self, trouble: &Trouble, wait: Option<Duration>) -> Option<Duration> {
         let doubled = |first: Duration, times: u32| first.saturating_mul(1 << times.min(10)).min(REST_MAX);
@@ -216,9 +233,10 @@ impl One {
             Trouble::RateLimited(_) | Trouble::Status(429 | 502..=504) => {
                 Some(wait.map_or_else(|| doubled(LIMITED_REST, self.failed - 1), |wait| wait.min(REST_MAX)))
             }
-            Trouble::OtherChain => Some(REST_MAX),
             // It will say the same to the next question.
-            Trouble::Denied(_) | Trouble::Implausible(_) => Some(doubled(REST, self.failed)),
+            Trouble::Denied(_) | Trouble::Implausible(_) | Trouble::OtherChain => {
+                Some(doubled(REST, self.failed))
+            }
             _ => more.map(|more| doubled(REST, more)),
         }
     }
@@ -253,7 +271,7 @@ mod tests {
     }
 
     fn two() -> Providers {
-        Providers::new(2, None, at(0))
+        Providers::new(2, None)
     }
 
     #[test]
@@ -264,7 +282,7 @@ mod tests {
         assert_eq!(providers.order(at(0)), [1, 0]);
         for _ in 0..RECOVERED_AFTER {
             assert_eq!(providers.order(at(1)), [1, 0]);
-            providers.succeeded(0, at(1));
+            providers.succeeded(0);
         }
         assert_eq!(providers.order(at(1)), [0, 1]);
     }
@@ -307,7 +325,7 @@ mod tests {
             assert_eq!((health.trouble, health.reason), (Some(trouble.name()), Some(trouble.to_string())));
             assert_eq!((health.state, health.for_ms), (ProviderState::Troubled, Some(60_000)));
         }
-        (0..RECOVERED_AFTER).for_each(|_| providers.succeeded(0, at(70_000)));
+        (0..RECOVERED_AFTER).for_each(|_| providers.succeeded(0));
         let health = providers.health(at(70_000)).remove(0);
         assert_eq!((health.state, health.trouble, health.failures), (ProviderState::Ok, None, 5));
         // That it lacks something is shown, too, but is no trouble.
@@ -323,12 +341,21 @@ mod tests {
             (providers.second(0, at(0)), providers.second(1, at(0))),
             (Second::Ask(1), Second::Ask(0))
         );
+        // It will not mend itself.
         providers.failed(1, Trouble::Denied("key".into()), None, at(0));
         assert_eq!(providers.second(0, at(1)), Second::Wait);
-        for ms in (0..SILENT_AFTER.as_millis() as u64).step_by(1_000) {
-            providers.failed(1, Trouble::Denied("key".into()), None, at(ms));
+        (1..GIVEN_UP_AFTER).for_each(|_| providers.failed(1, Trouble::Denied("key".into()), None, at(0)));
+        assert_eq!(providers.second(0, at(1)), Second::Alone);
+        // It may be well again soon, but not after so long.
+        providers.succeeded(1);
+        for _ in 0..SILENT_AFTER {
+            providers.failed(1, Trouble::TimedOut, None, at(10_000));
         }
-        assert_eq!(providers.second(0, at(SILENT_AFTER.as_millis() as u64)), Second::Alone);
-        assert_eq!(Providers::new(1, None, at(0)).second(0, at(0)), Second::Alone);
+        assert_eq!(
+            (providers.second(0, at(10_001)), providers.is_alone(0, at(69_999))),
+            (Second::Wait, false)
+        );
+        assert!(providers.is_alone(0, at(70_000)));
+        assert_eq!(Providers::new(1, None).second(0, at(0)), Second::Alone);
     }
 }

@@ -204,7 +204,7 @@ impl Simulation {
         world.later(2_000, Due::Block);
         world.later(500, Due::Users);
         let users = Users::new(&mut world.rng);
-        let mut providers = Providers::new(world.kinds.len(), None, world.now());
+        let mut providers = Providers::new(world.kinds.len(), None);
         providers.set_mistake(options.mistake());
         let workers = (0..owners).map(|owner| Worker::new(owner, providers.clone())).collect();
         let heal_at = world.now_ms + heal_at;

@@ -125,7 +125,7 @@ impl Evm {
             chain_id,
             options,
             providers: urls.iter().map(provider).collect(),
-            panel: Mutex::new(Providers::new(urls.len(), options.calls_per_second, Time::ZERO)),
+            panel: Mutex::new(Providers::new(urls.len(), options.calls_per_second)),
             started: Instant::now(),
             genesis: OnceLock::new(),
             watched: Watched::default(),
@@ -137,7 +137,7 @@ impl Evm {
         let chain = &self.0;
         for index in 0..chain.providers.len() {
             match chain.recognise(index).await {
-                Ok(()) => chain.with(|providers, now| providers.succeeded(index, now)),
+                Ok(()) => chain.with(|providers, _| providers.succeeded(index)),
                 Err(Failed { trouble, wait }) => {
                     tracing::warn!(chain = chain.chain_id, provider = index, why = %trouble, "Sender: provider");
                     chain.with(|providers, now| providers.failed(index, trouble, wait, now));
