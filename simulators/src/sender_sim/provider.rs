@@ -6,8 +6,8 @@ use super::{
     wire::{Question, Reply},
     world::{Simulation, World},
 };
-use harness::rng::Rng;
 use alloy_primitives::{B256, Bytes, U256};
+use harness::rng::Rng;
 use sender_model::{
     BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, SendResponse, Simulation as Simulated, View,
     providers::{self, Failed, Panel, Providers, Trouble},

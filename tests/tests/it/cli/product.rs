@@ -4,14 +4,8 @@ use super::{repository, run};
 use std::{collections::BTreeSet, fs};
 
 /// Features that the product has too, and one of a crate that is no part of it.
-const NOT_FOR_TESTS: [&str; 6] = [
-    "harness/sample",
-    "sender-model/openapi",
-    "sender/openapi",
-    "state/default",
-    "state/revm",
-    "state/std",
-];
+const NOT_FOR_TESTS: [&str; 6] =
+    ["harness/sample", "sender-model/openapi", "sender/openapi", "state/default", "state/revm", "state/std"];
 
 #[test]
 fn the_binary_under_test_has_no_features_for_tests() {
