@@ -31,3 +31,27 @@ fn every_feature_for_tests_is_named() {
     assert!(!named.is_empty());
     assert_eq!(named, declared);
 }
+
+/// Whether an ELF file has a table of symbols (a section of type 2).
+fn has_symbols(file: &[u8]) -> bool {
+    let number = |at: usize, bytes: usize| {
+        file[at..at + bytes].iter().rev().fold(0_usize, |number, byte| number << 8 | usize::from(*byte))
+    };
+    let (sections, size, count) = (number(0x28, 8), number(0x3a, 2), number(0x3c, 2));
+    (0..count).any(|section| number(sections + section * size + 4, 4) == 2)
+}
+
+/// Images and packages ship the profile `dist`: without symbols it is a fifth smaller.
+#[test]
+fn what_ships_is_stripped() {
+    let binary = harness::product::binary().unwrap();
+    let file = fs::read(&binary).unwrap();
+    let is_dist = binary.parent().is_some_and(|folder| folder.ends_with("dist"));
+    if !is_dist || file.get(..5) != Some(b"\x7fELF\x02") {
+        println!("skipped: {} is not an ELF file of the profile dist", binary.display());
+        return;
+    }
+    assert!(!has_symbols(&file), "{} has symbols", binary.display());
+    // This test itself has some, so they would be seen.
+    assert!(has_symbols(&fs::read(std::env::current_exe().unwrap()).unwrap()));
+}
