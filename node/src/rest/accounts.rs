@@ -126,7 +126,9 @@ pub(super) fn service_health<'a>(rest: &'a Rest, _: &'a Call) -> Handled<'a> {
         let chains = rest.sender.chains();
         let store = rest.sender.store_trouble();
         let well = store.is_none() && chains.iter().all(|(_, trouble)| trouble.is_none());
-        let chains = chains.iter().map(|(id, trouble)| json!({ "chainId": id, "trouble": trouble }));
+        let chains = chains.iter().map(|(id, trouble)| {
+            json!({ "chainId": id, "trouble": trouble, "providers": rest.sender.providers(*id) })
+        });
         let answer = json!({
             "status": if well { "ok" } else { "degraded" },
             "homeChain": rest.sender.home_chain(),

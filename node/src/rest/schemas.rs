@@ -274,7 +274,7 @@ fn states() -> Schemas {
         let fields = [("nonce", nonce()), ("hash", reference("Hash")), ("inclusion", reference("Inclusion"))];
         named(name, object("", &fields))
     };
-    let held = json!({ "enum": ["funds", "paused", "feeTooHigh", "policy", null], "description": "Why it waits, if it does." });
+    let held = json!({ "enum": ["funds", "paused", "feeTooHigh", "policy", "unfinal", null], "description": "Why it waits, if it does." });
     let simulation = object("", &[("reason", json!({ "type": "string" })), ("data", reference("Bytes"))]);
     let failure = json!({ "oneOf": [
         named("simulation", simulation), named("rejected", json!({ "type": "string" })), { "const": "nonceTaken" },
@@ -375,7 +375,11 @@ fn accounts() -> Schemas {
     let release = [("nonce", count("The nonce.")), ("token", described("string", "The loan's."))];
     let quote = object(
         "What the chain asks for.",
-        &[("baseFeePerGas", quantity()), ("priorityFeePerGas", quantity())],
+        &[
+            ("baseFeePerGas", quantity()),
+            ("priorityFeePerGas", quantity()),
+            ("market", one_of("Whether the chain has EIP-1559, or one gas price.", &["dynamic", "gasPrice"])),
+        ],
     );
     let fees = [
         ("chainId", count("The chain.")),
@@ -384,8 +388,20 @@ fn accounts() -> Schemas {
         ("feeCap", quantity()),
         ("fetchedAt", count("When it was asked.")),
     ];
-    let chain =
-        object("", &[("chainId", count("The chain.")), ("trouble", json!({ "type": ["string", "null"] }))]);
+    let provider = json!({
+        "type": "object",
+        "description": "A provider, by its position in the settings: whether it is asked (state), its newest trouble with \
+                        the reason, what it lacks, its calls and failures, and its limit of calls per second.",
+        "additionalProperties": true,
+    });
+    let chain = object(
+        "",
+        &[
+            ("chainId", count("The chain.")),
+            ("trouble", json!({ "type": ["string", "null"] })),
+            ("providers", json!({ "type": "array", "items": provider })),
+        ],
+    );
     let service = [
         ("status", one_of("How it is doing.", &["ok", "degraded"])),
         ("homeChain", count("The chain of callers who name none.")),
