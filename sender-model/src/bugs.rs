@@ -29,6 +29,8 @@ pub enum Mistake {
     ProviderErrorIsFinal,
     /// Who used a nonce is searched for from the first block on.
     SearchFromZero,
+    /// Questions about blocks that are not final leave no room for what is to be sent.
+    SweepStarves,
     /// One provider's word is enough, also where another would contradict it.
     OneVoice,
 }

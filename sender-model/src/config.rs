@@ -33,6 +33,8 @@ pub struct Config {
     pub pool_slots: usize,
     /// Nonces that are bound or mined, but not final, per account.
     pub unfinal_max: usize,
+    /// The same in bytes: what their transactions take in memory.
+    pub unfinal_bytes_max: usize,
     /// Free nonces above which no new nonce is given out.
     pub free_max: usize,
     /// Nonces on loan to outside signers at once.
@@ -105,7 +107,8 @@ impl Default for Config {
         Self {
             in_flight_max: 100,
             pool_slots: 100,
-            unfinal_max: 1_000,
+            unfinal_max: 100_000,
+            unfinal_bytes_max: 64 << 20,
             free_max: 50,
             leased_max: 50,
             queue_max: 10_000,

@@ -21,6 +21,8 @@ pub enum Held {
     FeeTooHigh,
     /// No node says whether it would work, or the signer refuses it.
     Policy,
+    /// As many transactions wait for finality as are kept in memory. Raise the limit, or wait.
+    Unfinal,
 }
 
 /// Why a request failed.

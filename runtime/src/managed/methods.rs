@@ -227,6 +227,11 @@ fn withdrawn(transaction: &Transaction, held: Option<Held>) -> Error {
         Some(Held::Policy) => {
             "the signer refused it, or no node could simulate it; the log says which".to_owned()
         }
+        Some(Held::Unfinal) => {
+            format!(
+                "as many transactions of {address} wait for finality as are kept in memory; send again later"
+            )
+        }
         None => {
             format!("it was not sent within {} s: other requests of {address} are ahead", PATIENCE.as_secs())
         }

@@ -5,7 +5,7 @@
 //! below which every nonce is used up, and `final_count` the part of it that cannot be taken back.
 
 use super::watch::Watch;
-use crate::{Nonce, NonceLease, NonceState, Slot};
+use crate::{Mined, Nonce, NonceLease, NonceState, Slot};
 use alloy_primitives::U256;
 use std::collections::{BTreeMap, BTreeSet};
 use types::{Duration, Time};
@@ -32,6 +32,21 @@ pub(super) struct NonceBook {
     range_changed: bool,
     /// Since when the chain's count is below the book.
     below_since: Option<Time>,
+    /// Bound nonces of which nothing is known to be in a block.
+    waiting: BTreeSet<Nonce>,
+    /// The others, by the block.
+    mined: BTreeMap<u64, BTreeSet<Nonce>>,
+    /// What all entries take, in bytes.
+    bytes: usize,
+}
+
+/// What an entry takes besides signed transactions and receipts, about, in bytes.
+const ENTRY_BYTES: usize = 512;
+
+/// What an entry takes, about, in bytes.
+fn bytes_of(state: &NonceState) -> usize {
+    let attempts = state.slot().into_iter().flat_map(|slot| &slot.attempts);
+    ENTRY_BYTES + attempts.map(|attempt| attempt.bytes.len() + ENTRY_BYTES / 2).sum::<usize>()
 }
 
 /// So far a book reaches down at most, in nonces.
@@ -45,7 +60,11 @@ impl NonceBook {
             Entry { state, watch, gone_since: None }
         };
         let entries = states.into_iter().map(|(nonce, state)| (nonce, entry(state))).collect();
-        Self { started, base, next, entries, ..Self::default() }
+        let mut book = Self { started, base, next, entries, ..Self::default() };
+        for nonce in book.entries.keys().copied().collect::<Vec<_>>() {
+            book.index(nonce, true);
+        }
+        book
     }
 
     /// Whether each nonce of the range has an entry, and each bound one an attempt.
@@ -97,7 +116,9 @@ impl NonceBook {
 
     /// Bound nonces of which no attempt is known to be in a block, in order, with their watches.
     pub(super) fn unmined(&mut self) -> impl Iterator<Item = (Nonce, &Slot, &mut Watch)> {
-        self.entries.iter_mut().filter_map(|(nonce, entry)| {
+        // Those in blocks that are not final yet may be many, and are below.
+        let first = self.waiting.first().copied().unwrap_or(Nonce::MAX);
+        self.entries.range_mut(first..).filter_map(|(nonce, entry)| {
             let slot = entry.state.slot().filter(|slot| slot.mined.is_none())?;
             Some((*nonce, slot, &mut entry.watch))
         })
@@ -119,7 +140,9 @@ impl NonceBook {
 
     /// When the first of the nonces wants to be sent after `now`.
     pub(super) fn next_send(&self, now: Time) -> Option<Time> {
-        self.entries.values().map(|entry| entry.watch.send_at()).filter(|at| *at > now).min()
+        let first = self.waiting.first().copied().unwrap_or(Nonce::MAX);
+        let waiting = self.entries.range(first..).map(|(_, entry)| entry.watch.send_at());
+        waiting.filter(|at| *at > now).min()
     }
 
     /// Puts a nonce of the range, or the one after it, somewhere else.
@@ -133,17 +156,22 @@ impl NonceBook {
     }
 
     fn insert(&mut self, nonce: Nonce, state: NonceState, watch: Watch) {
+        self.index(nonce, false);
         self.entries.insert(nonce, Entry { state, watch, gone_since: None });
+        self.index(nonce, true);
         self.next = self.next.max(nonce + 1);
         self.changed.insert(nonce);
     }
 
     /// Changes a bound nonce. The change says whether it did anything; only then the row is written.
     pub(super) fn edit(&mut self, nonce: Nonce, change: impl FnOnce(&mut Slot) -> bool) -> bool {
-        let Some(NonceState::Bound(slot)) = self.entries.get_mut(&nonce).map(|entry| &mut entry.state) else {
-            return false;
+        self.index(nonce, false);
+        let state = self.entries.get_mut(&nonce).map(|entry| &mut entry.state);
+        let has_changed = match state {
+            Some(NonceState::Bound(slot)) => change(slot),
+            _ => false,
         };
-        let has_changed = change(slot);
+        self.index(nonce, true);
         if has_changed {
             self.changed.insert(nonce);
         }
@@ -273,7 +301,46 @@ impl NonceBook {
         }
     }
 
+    /// Adds an entry to the lists of entries, or takes it out before it changes.
+    fn index(&mut self, nonce: Nonce, add: bool) {
+        let Some(entry) = self.entries.get(&nonce) else { return };
+        let bytes = bytes_of(&entry.state);
+        self.bytes = if add { self.bytes + bytes } else { self.bytes.saturating_sub(bytes) };
+        let Some(slot) = entry.state.slot() else { return };
+        match (&slot.mined, add) {
+            (None, true) => drop(self.waiting.insert(nonce)),
+            (None, false) => drop(self.waiting.remove(&nonce)),
+            (Some(mined), true) => drop(self.mined.entry(mined.block().number).or_default().insert(nonce)),
+            (Some(mined), false) => {
+                let number = mined.block().number;
+                if let Some(nonces) = self.mined.get_mut(&number) {
+                    nonces.remove(&nonce);
+                    if nonces.is_empty() {
+                        self.mined.remove(&number);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What all entries take, about, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The blocks that bound nonces are in.
+    pub(super) fn mined_blocks(&self) -> impl Iterator<Item = u64> + '_ {
+        self.mined.keys().copied()
+    }
+
+    /// The bound nonces that are in a block at this height.
+    pub(super) fn mined_at(&self, number: u64) -> Vec<(Nonce, Mined)> {
+        let nonces = self.mined.get(&number).into_iter().flatten();
+        nonces.filter_map(|nonce| Some((*nonce, self.slot(*nonce)?.mined.clone()?))).collect()
+    }
+
     fn remove(&mut self, nonce: Nonce) {
+        self.index(nonce, false);
         self.entries.remove(&nonce);
         self.changed.insert(nonce);
         self.range_changed = true;

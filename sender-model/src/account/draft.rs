@@ -43,6 +43,7 @@ impl Account {
     pub(super) fn draft_requests(&mut self, now: Time, actions: &mut Vec<Action>) {
         let Some(view) = self.fresh_view(now) else { return };
         if self.paused || !self.has_room() {
+            self.hold_for_memory(now);
             return;
         }
         let drafted = self.signing.requests();
@@ -113,7 +114,20 @@ impl Account {
     }
 
     fn has_room(&self) -> bool {
-        self.in_flight() < self.config.in_flight_limit() && self.book.len() < self.config.unfinal_max
+        self.in_flight() < self.config.in_flight_limit() && !self.is_full()
+    }
+
+    /// Whether as much waits for finality as may be kept in memory.
+    pub(super) fn is_full(&self) -> bool {
+        self.book.bytes() >= self.config.unfinal_bytes_max || self.book.len() >= self.config.unfinal_max
+    }
+
+    /// Says of the next requests that they wait for finality, if they do.
+    fn hold_for_memory(&mut self, now: Time) {
+        if self.is_full() && !self.paused {
+            let next: Vec<RequestId> = self.requests.queue().take(self.config.drafts_max).cloned().collect();
+            next.iter().for_each(|id| self.hold(id, Some(Held::Unfinal), now));
+        }
     }
 
     pub(super) fn hold(&mut self, id: &RequestId, held: Option<Held>, now: Time) {

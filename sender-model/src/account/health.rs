@@ -55,7 +55,7 @@ pub struct Health {
     pub waiting: usize,
     /// Of these, held for lack of funds or another reason.
     pub held: usize,
-    /// Whether the next transaction has been waiting for long.
+    /// Whether the next transaction has been waiting for long, or no more nonces are bound until some are final.
     pub stalled: bool,
 }
 
@@ -93,7 +93,8 @@ impl Account {
             paused: self.paused,
             waiting: self.requests.waiting(),
             held: self.requests.queue().filter(|id| self.requests.is_held(id)).count(),
-            stalled: head.is_some_and(|slot| slot.mined.is_none()) && self.is_stalled(now),
+            stalled: (head.is_some_and(|slot| slot.mined.is_none()) && self.is_stalled(now))
+                || self.is_full(),
         }
     }
 

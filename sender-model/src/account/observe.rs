@@ -98,9 +98,7 @@ impl Account {
             return;
         }
         self.chain.prove(&check);
-        let mined = self.book.bound().filter_map(|(nonce, slot)| Some((nonce, slot.mined.clone()?)));
-        let there: Vec<_> = mined.filter(|(_, mined)| mined.block().number == check.number).collect();
-        for (nonce, mined) in there {
+        for (nonce, mined) in self.book.mined_at(check.number) {
             if self.has_much_to_write() {
                 // The block is asked after again.
                 break;

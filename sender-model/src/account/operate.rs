@@ -205,7 +205,7 @@ impl Account {
         self.signing.drop_new();
         let full = self.book.loans() >= self.config.leased_max
             || self.in_flight() >= self.config.in_flight_limit()
-            || self.book.len() >= self.config.unfinal_max;
+            || self.is_full();
         let nonce = self.next_nonce().filter(|_| !full).ok_or(OperationError::Full)?;
         self.book
             .put(nonce, NonceState::Leased(NonceLease { token: token.to_owned(), until, reported: false }));

@@ -12,6 +12,10 @@ impl Account {
     pub fn poll(&mut self, now: Time) -> Vec<Action> {
         self.pass_time(now);
         let mut actions = Vec::new();
+        // What waits for a nonce needs a newer look than what is in flight.
+        if self.requests.waiting() > 0 {
+            self.chain.look_if_older(now, millis(self.config.look_ms / 3));
+        }
         if self.chain.begin_look(now, millis(self.config.answer_ms)) {
             let count = self.chain.count();
             let known = self.book.is_started().then(|| (count, self.book.explained(count)));
@@ -124,10 +128,18 @@ impl Account {
 
     /// Asks after the blocks that ours are in: have they gone, or are they final?
     fn ask_blocks(&mut self, now: Time, actions: &mut Vec<Action>) {
-        let mined = self.book.bound().filter_map(|(_, slot)| Some(slot.mined.as_ref()?.block().number));
-        let numbers: BTreeSet<u64> = mined.chain(self.chain.checkpoints_due()).collect();
-        let room = self.config.actions_max.saturating_sub(actions.len());
-        let due = self.chain.begin_checks(&numbers, now, millis(self.config.sweep_ms), room);
+        let numbers: BTreeSet<u64> = self.book.mined_blocks().chain(self.chain.checkpoints_due()).collect();
+        // Blocks may be many while finality is far. What is to be sent must not wait for them.
+        let most = (self.config.actions_max / 4).max(1);
+        #[cfg(feature = "bugs")]
+        let starves = self.makes(crate::Mistake::SweepStarves);
+        #[cfg(feature = "bugs")]
+        let most = if starves { usize::MAX } else { most };
+        let room = self.config.actions_max.saturating_sub(actions.len()).min(most);
+        let interval = millis(self.config.sweep_ms);
+        #[cfg(feature = "bugs")]
+        let interval = if starves { millis(0) } else { interval };
+        let due = self.chain.begin_checks(&numbers, now, interval, room);
         actions.extend(due.into_iter().map(Action::CheckBlock));
     }
 

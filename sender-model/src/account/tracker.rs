@@ -35,8 +35,9 @@ pub(super) struct ChainTracker {
     doubted: Option<(View, Time)>,
     /// Since when the chain's count is below what was final.
     fell_since: Option<Time>,
-    /// When to look at the chain (again).
+    /// When to look at the chain (again), and when it was last asked for.
     look_at: Time,
+    asked_at: Time,
     /// Blocks that were asked after, and when.
     checked: BTreeMap<u64, Time>,
     /// Whether a node has refused a transaction because its type is that of EIP-1559.
@@ -211,7 +212,7 @@ impl ChainTracker {
     pub(super) fn begin_look(&mut self, now: Time, patience: Duration) -> bool {
         let due = self.look_at <= now;
         if due {
-            self.look_at = now + patience;
+            (self.look_at, self.asked_at) = (now + patience, now);
         }
         due
     }
@@ -224,6 +225,13 @@ impl ChainTracker {
     /// Looks then at the latest.
     pub(super) fn look_by(&mut self, at: Time) {
         self.look_at = self.look_at.min(at);
+    }
+
+    /// Looks again at once if the newest look is older than this. A look that is under way is waited for.
+    pub(super) fn look_if_older(&mut self, now: Time, age_max: Duration) {
+        if self.view.is_some_and(|(_, at)| now.since(at) >= age_max && self.asked_at <= at) {
+            self.look_by(now);
+        }
     }
 
     pub(super) fn next_look(&self) -> Time {

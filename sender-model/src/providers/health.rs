@@ -18,6 +18,8 @@ const RECOVERED_AFTER: u32 = 5;
 const GIVEN_UP_AFTER: u32 = 3;
 const SILENT_AFTER: u32 = 10;
 const SILENT_FOR: Duration = Duration::from_millis(60_000);
+/// The same for one that has never answered anything.
+const NEVER_HEARD_AFTER: u32 = 6;
 
 /// Whether a provider is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -84,6 +86,8 @@ struct One {
     failures: u64,
     /// Since when it has only failed.
     failing_since: Option<Time>,
+    /// Whether it has ever answered.
+    heard: bool,
 }
 
 /// The providers of one chain, in the order of preference.
@@ -108,6 +112,7 @@ impl Providers {
             calls: 0,
             failures: 0,
             failing_since: None,
+            heard: false,
         };
         Self {
             all: vec![one; count],
@@ -175,7 +180,7 @@ impl Providers {
     /// It has answered. Errors that are about the question are answers.
     pub fn succeeded(&mut self, index: usize) {
         let Some(one) = self.all.get_mut(index) else { return };
-        (one.failed, one.failing_since) = (0, None);
+        (one.failed, one.failing_since, one.heard) = (0, None, true);
         one.answered = one.answered.saturating_add(1);
         if one.answered >= RECOVERED_AFTER {
             one.trouble = None;
@@ -218,6 +223,7 @@ impl One {
             Trouble::Denied(_) | Trouble::Garbage(_) | Trouble::OtherChain | Trouble::Disconnected => {
                 self.failed >= GIVEN_UP_AFTER
             }
+            _ if !self.heard => self.failed >= NEVER_HEARD_AFTER,
             _ => {
                 let long = self.failing_since.is_some_and(|since| now.since(since) >= SILENT_FOR);
                 self.failed >= SILENT_AFTER && long

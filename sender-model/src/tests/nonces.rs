@@ -204,7 +204,7 @@ fn a_count_that_rises_far_costs_no_rows_where_nothing_is_open() {
 
 #[test]
 fn a_count_that_rises_far_above_an_open_nonce_is_followed_as_far_as_there_is_room() {
-    let mut owner = Owner::new(Config::default());
+    let mut owner = Owner::new(Config { unfinal_max: 1_000, ..Config::default() });
     owner.accept("a");
     owner.run();
     (owner.view.latest_count, owner.view.finalized_count) = (60_000, Some(60_000));
@@ -215,7 +215,7 @@ fn a_count_that_rises_far_above_an_open_nonce_is_followed_as_far_as_there_is_roo
     owner.run();
     assert_eq!(owner.account.range(), (5, 1_005));
     // No nonce is given out that is used already, nor lent; somebody is told.
-    assert_eq!(owner.state("b"), State::Accepted { held: None });
+    assert_eq!(owner.state("b"), State::Accepted { held: Some(crate::Held::Unfinal) });
     assert_eq!(owner.account.reserve("x", until(&owner, 1_000), owner.time()), Err(OperationError::Full));
     assert_eq!(owner.told_account(), [EventKind::ActionRequired]);
     // Once it is known who used the open nonce, all goes on.
@@ -378,4 +378,26 @@ fn a_node_that_is_behind_what_is_final_is_not_listened_to() {
     let behind = crate::View { latest_count: 4, finalized_count: None, balance: U256::ZERO, ..owner.view };
     owner.account.handle_view(behind, owner.time());
     assert_eq!(owner.account.view().unwrap().0.balance, owner.view.balance);
+}
+
+#[test]
+fn what_waits_for_finality_is_limited_by_memory_and_requests_say_so() {
+    let mut owner = ready(Config { unfinal_bytes_max: 2_000, ..Config::default() });
+    for name in ["a", "b", "c", "d"] {
+        owner.accept(name);
+        owner.run();
+    }
+    assert_eq!(owner.state("c"), State::Submitted { nonce: 7 });
+    assert_eq!(owner.state("d"), State::Accepted { held: Some(crate::Held::Unfinal) });
+    assert!(owner.account.health(owner.time()).stalled);
+    // One is mined and final: there is room.
+    let (nonce, hash) = owner.sent[0];
+    let block = Head { number: 11, hash: B256::repeat_byte(11) };
+    let found = crate::Inclusion { block, success: true, receipt: None };
+    owner.account.handle_receipts(nonce, &[(hash, crate::ReceiptAnswer::Found(found))], owner.time());
+    let check = BlockCheck { number: 11, hash: Some(block.hash), finalized_number: 11 };
+    owner.account.handle_block(check, owner.time());
+    owner.commit();
+    owner.run();
+    assert_eq!(owner.state("d"), State::Submitted { nonce: 8 });
 }

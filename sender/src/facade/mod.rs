@@ -34,7 +34,7 @@ pub use types::{
 
 use crate::{deliveries::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError};
 use quotes::Quotes;
-use sender_model::Event;
+use sender_model::{Event, providers::ProviderHealth};
 use std::{path::Path, sync::Arc};
 use tokio::sync::{broadcast, mpsc};
 
@@ -119,6 +119,11 @@ impl Sender {
     /// The chains that there are targets for, and what is wrong with one, if something is.
     pub fn chains(&self) -> Vec<(u64, Option<String>)> {
         self.shared.targets.iter().map(|(chain_id, target)| (*chain_id, target.trouble())).collect()
+    }
+
+    /// How the providers of a chain fare.
+    pub fn providers(&self, chain_id: u64) -> Vec<ProviderHealth> {
+        self.shared.targets.get(&chain_id).map_or_else(Vec::new, |target| target.providers())
     }
 
     /// What is wrong with the store, if something is.

@@ -54,6 +54,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("zero-gas", Bug::Model(Mistake::ZeroGas)),
     ("provider-error-is-final", Bug::Model(Mistake::ProviderErrorIsFinal)),
     ("search-from-zero", Bug::Model(Mistake::SearchFromZero)),
+    ("sweep-starves", Bug::Model(Mistake::SweepStarves)),
     ("one-voice", Bug::Model(Mistake::OneVoice)),
     ("dynamic-fees-everywhere", Bug::Model(Mistake::DynamicFeesEverywhere)),
 ];

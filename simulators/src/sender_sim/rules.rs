@@ -5,6 +5,9 @@ use alloy_primitives::U256;
 use sender_model::{Account, Attempt, AttemptKind, NonceState, Request, RequestId, Slot, State, key};
 use types::{Duration, Time};
 
+/// How long something that is bound may wait until it is sent, in milliseconds.
+const SENT_WITHIN_MS: u64 = 30_000;
+
 impl Checker {
     pub(super) fn check_replacement(&mut self, nonce: u64, last: &Attempt, next: &Attempt) {
         // What no node takes for its type may be offered at the same price with the right one.
@@ -126,6 +129,19 @@ impl Checker {
         if let Some(earlier) = self.mirror.requests.values().find(waits) {
             let what = format!("R5: {id} was bound before {}", earlier.id);
             self.wrong(what);
+        }
+    }
+
+    /// Long after faults have healed what is bound is sent at once, however much else there is to ask.
+    pub(super) fn check_sends(&mut self, chain: &Chain, now: Time) {
+        let limit = Duration::from_millis(SENT_WITHIN_MS);
+        let late =
+            |attempt: &Attempt| !self.sent.contains_key(&attempt.hash) && now.since(attempt.bound_at) > limit;
+        let slots =
+            self.mirror.places.range(chain.count()..).filter_map(|(nonce, at)| Some((nonce, at.slot()?)));
+        let mut newest = slots.filter_map(|(nonce, slot)| Some((*nonce, slot.last()?)));
+        if let Some((nonce, _)) = newest.find(|(_, attempt)| late(attempt)) {
+            self.wrong(format!("S3: nonce {nonce} was bound and is not sent"));
         }
     }
 

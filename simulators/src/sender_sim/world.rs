@@ -303,6 +303,7 @@ impl Simulation {
         world.checker.on_block(&world.chain);
         if world.healed_at.is_some_and(|at| world.now_ms > at + SETTLED_MS) {
             world.checker.check_gaps(&world.chain, world.now(), GAP_SLACK_MS);
+            world.checker.check_sends(&world.chain, world.now());
         }
         let (count, fee) = (world.chain.count(), world.chain.base_fee);
         world.note(|| format!("block: count {count} base fee {fee}"));
@@ -332,6 +333,10 @@ fn plenty() -> U256 {
 /// Small limits, so that they matter.
 fn config(rng: &mut Rng, seed: u64, options: &Options) -> Config {
     let mut config = limits(rng, options);
+    if super::is_late(seed) {
+        // Many blocks that are not final compete with what is to be sent.
+        config.actions_max = rng.within(2, 5) as usize;
+    }
     if super::forgets(seed) {
         config.retention_ms = rng.within(1_000, 60_000);
         if rng.chance(300) {
@@ -352,6 +357,8 @@ fn limits(rng: &mut Rng, options: &Options) -> Config {
         fee_cap: 150_000,
         cancel_after_ms: rng.chance(200).then_some(120_000),
         endpoints: if rng.chance(500) { vec!["one".into()] } else { vec!["one".into(), "two".into()] },
+        look_ms: rng.within(2_000, 10_000),
+        actions_max: rng.within(3, 32) as usize,
         mistake: options.mistake(),
         ..Config::default()
     }

@@ -10,6 +10,9 @@ use types::{Duration, Time};
 /// Blocks whose hashes are remembered.
 const BLOCKS_MAX: usize = 8_192;
 
+/// How long a task that asks for newer fees is waited for.
+const QUOTE_PATIENCE: Duration = Duration::from_millis(3_000);
+
 /// A block as far as it matters here.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Block {
@@ -31,6 +34,8 @@ pub(super) struct Seen {
     /// Whether it ever knew the tag `finalized`. A node that loses it is not taken to have no finality.
     has_tag: bool,
     quote: Option<(Quote, Time)>,
+    /// When a task began to ask for newer fees.
+    quote_asked_at: Time,
     pub no_block_receipts: bool,
 }
 
@@ -44,8 +49,16 @@ impl Seen {
         self.finalized.filter(|(_, at)| now.since(*at) <= age_max).map(|(number, _)| number)
     }
 
-    pub(super) fn quote(&self, now: Time, age_max: Duration) -> Option<Quote> {
-        self.quote.filter(|(_, at)| now.since(*at) <= age_max).map(|(quote, _)| quote)
+    /// The fees, if no task has to ask for newer ones. While one asks, the old ones do for the others.
+    pub(super) fn quote(&mut self, now: Time, age_max: Duration) -> Option<Quote> {
+        let (quote, at) = self.quote?;
+        let old = now.since(at) > age_max;
+        let is_asked = now.since(self.quote_asked_at) <= QUOTE_PATIENCE && now.since(at) <= age_max * 6;
+        if old && !is_asked {
+            self.quote_asked_at = now;
+            return None;
+        }
+        Some(quote)
     }
 
     pub(super) fn set_quote(&mut self, quote: Quote, now: Time) {

@@ -48,7 +48,7 @@ pub const CONFIRMATIONS: u64 = 12;
 /// The longest that a call waits for its provider's budget.
 const BUDGET_WAIT_MAX: Duration = Duration::from_millis(3_000);
 /// How often an account looks at the chain by itself: everything of its own wakes it.
-const LOOK_MS: u64 = 12_000;
+const LOOK_MS: u64 = 30_000;
 
 /// A chain behind JSON-RPC. See the [module](self).
 pub struct Evm(Arc<Chain>);

@@ -18,7 +18,7 @@ use types::Duration;
 const PRIORITY_FEE: u128 = 1_000_000_000;
 /// How long what a provider said is good for: its newest block while nothing watches, its final block, its fees.
 const NEWEST_AGE_MAX: Duration = Duration::from_millis(1_000);
-const FINALIZED_AGE_MAX: Duration = Duration::from_millis(6_000);
+const FINALIZED_AGE_MAX: Duration = Duration::from_millis(20_000);
 const QUOTE_AGE_MAX: Duration = Duration::from_millis(10_000);
 /// What a view is made of may be as old as this while the watcher looks.
 const WATCHED_AGE_MAX: Duration = Duration::from_millis(5_000);
@@ -132,7 +132,7 @@ impl Chain {
         self.recognise(index).await?;
         let newest = self.newest(index).await?;
         let (known_final, known_quote) = {
-            let (seen, now) = (self.providers[index].seen(), self.now());
+            let (mut seen, now) = (self.providers[index].seen(), self.now());
             (seen.finalized(now, FINALIZED_AGE_MAX), seen.quote(now, QUOTE_AGE_MAX))
         };
         let at = read::hex(newest.head.number);

@@ -24,9 +24,9 @@ const RESTS_AFTER: Duration = Duration::from_millis(30_000);
 /// How often the newest block is asked for: half of the time between blocks, within these limits.
 const POLL_MIN: Duration = Duration::from_millis(250);
 const POLL_MAX: Duration = Duration::from_millis(3_000);
-/// How often the final block is asked for, within the time between blocks.
+/// How often the final block is asked for, at least and at most.
 const FINALIZED_EVERY_MIN: Duration = Duration::from_millis(1_000);
-const FINALIZED_EVERY_MAX: Duration = Duration::from_millis(5_000);
+const FINALIZED_EVERY_MAX: Duration = Duration::from_millis(15_000);
 /// Blocks that were missed and are read one by one; beyond that every account looks for itself.
 const MISSED_MAX: u64 = 16;
 /// Transactions that are waited for, and receipts that are kept.
@@ -161,7 +161,10 @@ async fn run(chain: Weak<Chain>) {
 
 impl Chain {
     fn pause(&self) -> Duration {
-        let usual = self.watched.state().block_time.map_or(POLL_MIN * 2, |time| time / 2);
+        let state = self.watched.state();
+        let block_time = state.block_time.unwrap_or(POLL_MIN * 4);
+        // Without anything that may be mined in the next block, only finality is waited for.
+        let usual = if state.expected.is_empty() { block_time * 2 } else { block_time / 2 };
         self.options.poll.unwrap_or_else(|| usual.clamp(POLL_MIN, POLL_MAX))
     }
 
@@ -175,7 +178,10 @@ impl Chain {
         self.watched.index.store(index + 1, Ordering::Relaxed);
         let due = {
             let state = self.watched.state();
-            let usual = state.block_time.unwrap_or(FINALIZED_EVERY_MIN);
+            // The farther finality is behind, the less often it is asked after.
+            let behind = block.head.number.saturating_sub(state.finalized) / 16 + 1;
+            let each = state.block_time.unwrap_or(FINALIZED_EVERY_MIN);
+            let usual = each.saturating_mul(u32::try_from(behind).unwrap_or(u32::MAX));
             self.now().since(state.finalized_at) >= usual.clamp(FINALIZED_EVERY_MIN, FINALIZED_EVERY_MAX)
         };
         if due && let Ok(finalized) = self.fetch_finalized(index, block.head.number).await {
@@ -244,6 +250,7 @@ impl Chain {
         let mut state = self.watched.state();
         for (hash, receipt) in receipts {
             if matches!(&receipt, ReceiptAnswer::Found(inclusion) if inclusion.block == block.head) {
+                state.expected.remove(&hash);
                 state.keep(hash, receipt);
             }
         }
