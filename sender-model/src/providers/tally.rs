@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn one_that_has_it_suffices() {
         let rejected = error("exceeds block gas limit");
-        assert_eq!(together(&[rejected.clone(), SendResponse::Hash(HASH)], false), SendClass::Taken);
+        assert_eq!(together(&[rejected, SendResponse::Hash(HASH)], false), SendClass::Taken);
         assert_eq!(together(&[SendResponse::TimedOut, error("already known")], false), SendClass::Taken);
         assert_eq!(together(&[SendResponse::Hash(B256::ZERO)], true), SendClass::Unknown, "not our hash");
         assert_eq!(together(&[], true), SendClass::Unknown);
@@ -91,9 +91,9 @@ mod tests {
     fn what_costs_something_needs_two_voices_or_the_only_one() {
         for message in ["exceeds block gas limit", "transaction underpriced", "insufficient funds"] {
             let answer = error(message);
-            assert_eq!(together(&[answer.clone()], false), SendClass::Unknown);
+            assert_eq!(together(std::slice::from_ref(&answer), false), SendClass::Unknown);
             assert_eq!(together(&[answer.clone(), SendResponse::TimedOut], false), SendClass::Unknown);
-            assert_ne!(together(&[answer.clone()], true), SendClass::Unknown);
+            assert_ne!(together(std::slice::from_ref(&answer), true), SendClass::Unknown);
             assert_ne!(together(&[answer.clone(), answer], false), SendClass::Unknown);
         }
         assert_eq!(

@@ -107,7 +107,7 @@ pub(super) async fn call(
     read(&response.body, calls.len(), response.is_success()).ok_or_else(|| {
         let trouble = match response.status {
             429 => Trouble::RateLimited("HTTP status 429".into()),
-            401 | 402 | 403 => Trouble::Denied(format!("HTTP status {}", response.status)),
+            401..=403 => Trouble::Denied(format!("HTTP status {}", response.status)),
             status if !response.is_success() => Trouble::Status(status),
             _ => Trouble::Garbage(beginning(&response.body)),
         };
