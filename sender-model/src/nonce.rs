@@ -91,7 +91,7 @@ pub struct Slot {
     /// Whether a caller wants a fee bump now, and to which fees at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wish: Option<Fees>,
-    /// What is in a block, as far as we know: one of the attempts, or somebody else's transaction with the same nonce.
+    /// What is in a block, as far as we know: one of the attempts, or a foreign transaction with the same nonce.
     #[serde(default)]
     pub mined: Option<Mined>,
     /// Whether it was reported as stalled.

@@ -1,4 +1,4 @@
-//! What an error is about: the question, or whoever was asked.
+//! What an error is about: the question, or the provider that was asked.
 
 use crate::{SendClass, SendResponse, classify};
 use alloy_primitives::B256;

@@ -349,7 +349,7 @@ fn without_old_states_the_book_begins_at_the_newest_count_and_foreign_nonces_bec
     assert_eq!(owner.account.range(), (5, 5));
     owner.accept("a");
     owner.run();
-    // Somebody else uses the nonce after ours, and ours is mined.
+    // Another signer uses the nonce after ours, and ours is mined.
     owner.view.latest_count = 7;
     owner.wait(3_000);
     owner.run();

@@ -139,7 +139,7 @@ fn read(body: &[u8], calls: usize, success: bool) -> Option<Batch> {
     }
 }
 
-/// The beginning of what is not JSON, for whoever reads the health page.
+/// The beginning of what is not JSON, for the health page.
 fn beginning(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(60)]);
     text.chars().filter(|letter| !letter.is_control()).collect()

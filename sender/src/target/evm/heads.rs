@@ -10,7 +10,7 @@ use types::{Duration, Time};
 /// Blocks whose hashes are remembered.
 const BLOCKS_MAX: usize = 8_192;
 
-/// How long somebody who asks for newer fees is waited for.
+/// How long a refresh of the fees may take before another one is begun.
 const QUOTE_PATIENCE: Duration = Duration::from_millis(3_000);
 
 /// A block as far as it matters here.
@@ -34,7 +34,7 @@ pub(super) struct Seen {
     /// Whether it ever knew the tag `finalized`. A node that loses it is not taken to have no finality.
     has_tag: bool,
     quote: Option<(Quote, Time)>,
-    /// When somebody began to ask for newer fees.
+    /// When a refresh of the fees was begun.
     quote_asked_at: Time,
     pub no_block_receipts: bool,
 }
@@ -49,7 +49,7 @@ impl Seen {
         self.finalized.filter(|(_, at)| now.since(*at) <= age_max).map(|(number, _)| number)
     }
 
-    /// The fees, if nobody has to ask for newer ones. While one asks, the old ones do for the others.
+    /// The fees; none if the caller is to refresh them. During a refresh the others use the old ones.
     pub(super) fn quote(&mut self, now: Time, age_max: Duration) -> Option<Quote> {
         let (quote, at) = self.quote?;
         let old = now.since(at) > age_max;

@@ -251,7 +251,7 @@ impl Target for Evm {
 
     fn expect_genesis(&self, genesis: B256) {
         if self.0.genesis.set(genesis).is_ok() {
-            // Whoever was asked before was not asked for this.
+            // Providers that were recognised before were not asked for this.
             self.0.providers.iter().for_each(|provider| provider.set_identity(Identity::Unknown));
         }
     }

@@ -16,7 +16,7 @@ use types::Duration;
 
 /// A priority fee where a node names none, in wei.
 const PRIORITY_FEE: u128 = 1_000_000_000;
-/// How long what a provider said is good for: its newest block while nobody watches, its final block, its fees.
+/// How long what a provider said is good for: its newest block without a watcher, its final block, its fees.
 const NEWEST_AGE_MAX: Duration = Duration::from_millis(1_000);
 const FINALIZED_AGE_MAX: Duration = Duration::from_millis(20_000);
 const QUOTE_AGE_MAX: Duration = Duration::from_millis(10_000);

@@ -1,5 +1,5 @@
 //! One watcher for all accounts of a chain: it asks for the newest block, looks which of the transactions that were sent are
-//! in it, fetches their receipts, and wakes the accounts that they are of. It rests while nobody asks for anything.
+//! in it, fetches their receipts, and wakes the accounts that they are of. It rests while nothing is asked for.
 
 use super::{Chain, Evm, ask::Call, heads::Block, questions::block_call, read};
 use crate::target::News;
