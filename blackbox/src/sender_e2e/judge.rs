@@ -131,15 +131,21 @@ struct Progress {
 pub async fn run(options: Options) -> Result<Report, String> {
     let files = tempfile::tempdir().map_err(|why| why.to_string())?;
     let hook = Hook::start(options.seed).await.map_err(|why| why.to_string())?;
-    let (chain, proxy) = match options.target {
-        Target::Pectin => (None, None),
+    // The provider that lies comes first, so that it is asked first.
+    let mut proxies = Vec::new();
+    let chain = match options.target {
+        Target::Pectin => None,
         Target::Anvil => {
             let anvil = anvil::start()?;
-            let proxy = Proxy::start(anvil.url.clone(), Faults::HARSH, options.seed).await;
-            (Some(anvil), Some(proxy.map_err(|why| why.to_string())?))
+            for faults in [Faults::LYING, Faults::HARSH] {
+                let proxy = Proxy::start(anvil.url.clone(), faults, options.seed).await;
+                proxies.push(proxy.map_err(|why| why.to_string())?);
+            }
+            Some(anvil)
         }
     };
-    let chains = proxy.as_ref().map(|proxy| format!("{}={}", anvil::CHAIN_ID, proxy.url()));
+    let urls = proxies.iter().map(Proxy::url).collect::<Vec<_>>().join("|");
+    let chains = (!proxies.is_empty()).then(|| format!("{}={urls}", anvil::CHAIN_ID));
     let mut node = Node::start(files.path(), chains)?;
     let front = Front::new(node.url.clone());
     hook.set_secret(front.hook(&hook.url()).await?);
@@ -150,9 +156,15 @@ pub async fn run(options: Options) -> Result<Report, String> {
     let killed = kill_often(&mut node, &options, &progress).await?;
     submitting.await.map_err(|why| why.to_string())??;
     let ended = watching.await.map_err(|why| why.to_string())??;
-    if let Some(proxy) = &proxy {
-        let (lost, refused) = proxy.faults();
-        println!("the proxy lost {lost} answers to sends and refused {refused} questions");
+    for (index, proxy) in proxies.iter().enumerate() {
+        let ((lost, refused), (calls, lies)) = (proxy.faults(), proxy.calls());
+        println!(
+            "provider {index}: {calls} calls, {lies} answers made up, {refused} refused, {lost} answers to sends lost"
+        );
+    }
+    let calls: u64 = proxies.iter().map(|proxy| proxy.calls().0).sum();
+    if calls > 0 {
+        println!("{:.1} calls for each request", calls as f64 / options.requests.max(1) as f64);
     }
     wait_for_hooks(&hook, &ended).await;
     let payloads = match &chain {

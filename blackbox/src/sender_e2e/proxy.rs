@@ -1,5 +1,5 @@
 //! Between the node and anvil: a proxy that forwards a send and then breaks the connection, takes its time, and says
-//! that it is busy.
+//! that it is busy; or one that lies, has few states and takes few calls.
 
 use super::server::{Reply, Server, serve};
 use bytes::Bytes;
@@ -7,6 +7,7 @@ use harness::rng::Rng;
 use hyper::{HeaderMap, Method, header};
 use parking_lot::Mutex;
 use sender::http::{Client, Request, Rules};
+use serde_json::{Value, json};
 use std::{
     io,
     sync::{
@@ -22,15 +23,33 @@ pub(super) struct Faults {
     pub lost_answers: u64,
     pub busy: u64,
     pub unavailable: u64,
+    /// Answers of "0x0", whatever was asked.
+    pub nonsense: u64,
+    /// Calls that are taken in a second; none without a limit.
+    pub calls_per_second: Option<u64>,
+    /// Whether states of older blocks than the newest are missing.
+    pub pruned: bool,
     pub latency_ms: u64,
 }
 
 impl Faults {
-    pub(super) const HARSH: Self = Self { lost_answers: 100, busy: 30, unavailable: 30, latency_ms: 20 };
+    pub(super) const HARSH: Self = Self { lost_answers: 100, busy: 30, unavailable: 30, ..Self::slow(20) };
+
+    /// A provider that lies, has few states and takes few calls.
+    pub(super) const LYING: Self =
+        Self { nonsense: 200, calls_per_second: Some(20), pruned: true, ..Self::slow(20) };
 
     /// Nothing goes wrong, it only takes so long.
     pub(super) const fn slow(latency_ms: u64) -> Self {
-        Self { lost_answers: 0, busy: 0, unavailable: 0, latency_ms }
+        Self {
+            lost_answers: 0,
+            busy: 0,
+            unavailable: 0,
+            nonsense: 0,
+            calls_per_second: None,
+            pruned: false,
+            latency_ms,
+        }
     }
 }
 
@@ -44,6 +63,27 @@ pub(super) struct Proxy {
 struct Done {
     lost: AtomicU64,
     refused: AtomicU64,
+    lies: AtomicU64,
+    calls: AtomicU64,
+    /// The newest block that was seen in an answer.
+    newest: AtomicU64,
+    /// The second that is counted, and the calls in it.
+    second: Mutex<(u64, u64)>,
+}
+
+impl Done {
+    /// Whether so many more calls are taken in this second.
+    fn takes(&self, calls: u64, limit: Option<u64>) -> bool {
+        let Some(limit) = limit else { return true };
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |since| since.as_secs());
+        let mut second = self.second.lock();
+        if second.0 != now {
+            *second = (now, 0);
+        }
+        second.1 += calls;
+        second.1 <= limit
+    }
 }
 
 impl Proxy {
@@ -58,6 +98,11 @@ impl Proxy {
 
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.server.address)
+    }
+
+    /// Calls that came, and answers that were made up.
+    pub(super) fn calls(&self) -> (u64, u64) {
+        (self.done.calls.load(Ordering::Relaxed), self.done.lies.load(Ordering::Relaxed))
     }
 
     /// Answers to sends that were lost, and questions that were refused.
@@ -75,10 +120,24 @@ async fn forward(
     body: Bytes,
 ) -> Reply {
     tokio::time::sleep(Duration::from_millis(faults.latency_ms)).await;
-    let (busy, unavailable, lost) = {
+    let (busy, unavailable, lost, lies) = {
         let mut rng = rng.lock();
-        (rng.chance(faults.busy), rng.chance(faults.unavailable), rng.chance(faults.lost_answers))
+        let lies = rng.chance(faults.nonsense);
+        (rng.chance(faults.busy), rng.chance(faults.unavailable), rng.chance(faults.lost_answers), lies)
     };
+    let calls = calls(&body);
+    done.calls.fetch_add(calls.len() as u64, Ordering::Relaxed);
+    let busy = busy || !done.takes(calls.len() as u64, faults.calls_per_second);
+    if faults.pruned && calls.iter().any(|call| wants_old_state(call, done.newest.load(Ordering::Relaxed))) {
+        return Some((
+            200,
+            answer(&body, "error", &json!({ "code": -32000, "message": "missing trie node" })),
+        ));
+    }
+    if lies {
+        done.lies.fetch_add(1, Ordering::Relaxed);
+        return Some((200, answer(&body, "result", &json!("0x0"))));
+    }
     if busy || unavailable {
         done.refused.fetch_add(1, Ordering::Relaxed);
         return Some((if busy { 429 } else { 503 }, Bytes::from_static(b"later")));
@@ -92,7 +151,45 @@ async fn forward(
         done.lost.fetch_add(1, Ordering::Relaxed);
         return None;
     }
-    answer.ok().map(|answer| (answer.status, answer.body))
+    let answer = answer.ok()?;
+    for part in self::calls(&answer.body) {
+        done.newest.fetch_max(number(&part["result"]["number"]).unwrap_or_default(), Ordering::Relaxed);
+    }
+    Some((answer.status, answer.body))
 }
 
 const SEND: &[u8] = b"eth_sendRawTransaction";
+
+/// The calls of a request.
+fn calls(body: &[u8]) -> Vec<Value> {
+    match serde_json::from_slice(body) {
+        Ok(Value::Array(calls)) => calls,
+        Ok(call) => vec![call],
+        Err(_) => vec![],
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    u64::from_str_radix(value.as_str()?.strip_prefix("0x")?, 16).ok()
+}
+
+/// States that a provider with few of them still has.
+const STATES_KEPT: u64 = 2;
+
+/// Whether a call wants an older state than the provider has.
+fn wants_old_state(call: &Value, newest: u64) -> bool {
+    let of_state = matches!(call["method"].as_str(), Some("eth_getTransactionCount" | "eth_getBalance"));
+    let at = &call["params"][1];
+    of_state && (*at == "finalized" || number(at).is_some_and(|number| number + STATES_KEPT < newest))
+}
+
+/// One answer for all calls of a request.
+fn answer(body: &[u8], kind: &str, value: &Value) -> Bytes {
+    let one = |call: &Value| json!({ "jsonrpc": "2.0", "id": call["id"], kind: value });
+    let said = match serde_json::from_slice(body) {
+        Ok(Value::Array(calls)) => calls.iter().map(one).collect(),
+        Ok(call) => one(&call),
+        Err(_) => Value::Null,
+    };
+    said.to_string().into()
+}

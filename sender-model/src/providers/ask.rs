@@ -3,7 +3,7 @@
 //! These functions are asynchronous but touch nothing: how a provider is asked is the caller's. The node asks over HTTP, the
 //! simulator asks simulated nodes.
 
-use super::{Providers, Second, SendTally, Trouble};
+use super::{Providers, SendTally, Trouble};
 use crate::{SendResponse, Simulation};
 use alloy_primitives::B256;
 use types::{Duration, Time};
@@ -106,17 +106,16 @@ where
     if !needs(&answer) {
         return Ok(answer);
     }
-    match panel.with(|providers, now| providers.second(index, now)) {
-        Second::Alone => Ok(answer),
-        Second::Wait => Err(Unanswered::Unconfirmed),
-        Second::Ask(second) => match one(panel, second, ask(second)).await {
-            Ok(other) => merge(answer, &other).ok_or(Unanswered::Unconfirmed),
-            // It cannot say, now or ever: there is nothing to wait for.
-            Err(trouble) if trouble.is_a_lack() => Ok(answer),
-            Err(_) if panel.with(|providers, now| providers.is_alone(index, now)) => Ok(answer),
-            Err(_) => Err(Unanswered::Unconfirmed),
-        },
+    // One that cannot say, now or ever, need not be waited for.
+    let mut lacks = false;
+    for other in panel.with(|providers, now| providers.others(index, now)) {
+        match one(panel, other, ask(other)).await {
+            Ok(other) => return merge(answer, &other).ok_or(Unanswered::Unconfirmed),
+            Err(trouble) => lacks |= trouble.is_a_lack(),
+        }
     }
+    let alone = lacks || panel.with(|providers, now| providers.is_alone(index, now));
+    if alone { Ok(answer) } else { Err(Unanswered::Unconfirmed) }
 }
 
 /// Of two simulations of one call, one of which fails it: it fails only if both say so.

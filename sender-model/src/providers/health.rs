@@ -62,17 +62,6 @@ pub struct ProviderHealth {
     pub calls_per_second_max: Option<u64>,
 }
 
-/// Who else has a word when one answer is not enough.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Second {
-    /// This one is asked.
-    Ask(usize),
-    /// There is no other: one word has to do.
-    Alone,
-    /// There is another one, which cannot be asked now. The answer has to wait.
-    Wait,
-}
-
 #[derive(Clone, Debug)]
 struct One {
     budget: Budget,
@@ -143,16 +132,13 @@ impl Providers {
         asked(false).chain(asked(true)).collect()
     }
 
-    /// Whose word confirms an answer of `first`.
-    pub fn second(&self, first: usize, now: Time) -> Second {
+    /// Whose word may confirm an answer of `first`, in the order in which they are asked.
+    pub fn others(&self, first: usize, now: Time) -> Vec<usize> {
         #[cfg(feature = "bugs")]
         if self.makes(crate::Mistake::OneVoice) {
-            return Second::Alone;
+            return vec![];
         }
-        if let Some(index) = self.order(now).into_iter().find(|index| *index != first) {
-            return Second::Ask(index);
-        }
-        if self.is_alone(first, now) { Second::Alone } else { Second::Wait }
+        self.order(now).into_iter().filter(|index| *index != first).collect()
     }
 
     /// Whether all others have failed so often that none of them is waited for.
@@ -343,25 +329,20 @@ mod tests {
     #[test]
     fn a_second_word_is_waited_for_unless_there_is_none_for_long() {
         let mut providers = two();
-        assert_eq!(
-            (providers.second(0, at(0)), providers.second(1, at(0))),
-            (Second::Ask(1), Second::Ask(0))
-        );
+        assert_eq!((providers.others(0, at(0)), providers.others(1, at(0))), (vec![1], vec![0]));
+        assert!(!providers.is_alone(0, at(0)));
         // It will not mend itself.
         providers.failed(1, Trouble::Denied("key".into()), None, at(0));
-        assert_eq!(providers.second(0, at(1)), Second::Wait);
+        assert!(providers.others(0, at(1)).is_empty() && !providers.is_alone(0, at(1)));
         (1..GIVEN_UP_AFTER).for_each(|_| providers.failed(1, Trouble::Denied("key".into()), None, at(0)));
-        assert_eq!(providers.second(0, at(1)), Second::Alone);
+        assert!(providers.is_alone(0, at(1)));
         // It may be well again soon, but not after so long.
         providers.succeeded(1);
         for _ in 0..SILENT_AFTER {
             providers.failed(1, Trouble::TimedOut, None, at(10_000));
         }
-        assert_eq!(
-            (providers.second(0, at(10_001)), providers.is_alone(0, at(69_999))),
-            (Second::Wait, false)
-        );
+        assert!(!providers.is_alone(0, at(10_001)) && !providers.is_alone(0, at(69_999)));
         assert!(providers.is_alone(0, at(70_000)));
-        assert_eq!(Providers::new(1, None).second(0, at(0)), Second::Alone);
+        assert!(Providers::new(1, None).is_alone(0, at(0)));
     }
 }

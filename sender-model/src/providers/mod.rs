@@ -16,5 +16,5 @@ mod tally;
 
 pub use ask::{Failed, Panel, Unanswered, confirmed, first, milder, send};
 pub use blame::{Blame, Question, Trouble, blame};
-pub use health::{ProviderHealth, ProviderState, Providers, Second};
+pub use health::{ProviderHealth, ProviderState, Providers};
 pub use tally::SendTally;
