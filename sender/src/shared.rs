@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     workers: Mutex<BTreeMap<AccountId, Handle>>,
     /// Chains that are known to be those that the store belongs to.
     chains: Mutex<BTreeSet<u64>>,
+    /// Chains that are not those that the store belongs to, and why.
+    other_chains: Mutex<BTreeMap<u64, String>>,
     /// How many requests of accounts that others run have not ended, and when they were counted.
     counts: Mutex<BTreeMap<AccountId, (Time, usize)>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -76,6 +78,7 @@ impl Shared {
             stopping: watch::channel(false).0,
             workers: Mutex::default(),
             chains: Mutex::default(),
+            other_chains: Mutex::default(),
             counts: Mutex::default(),
             tasks: Mutex::default(),
         }
@@ -213,12 +216,24 @@ impl Shared {
             };
             if stored != genesis.to_string().into_bytes() {
                 let stored = String::from_utf8_lossy(&stored).into_owned();
-                return Err(Error::OtherChain { chain_id, stored, found: genesis });
+                let error = Error::OtherChain { chain_id, stored, found: genesis };
+                self.other_chains().insert(chain_id, error.to_string());
+                return Err(error);
             }
+            self.other_chains().remove(&chain_id);
             target.expect_genesis(genesis);
         }
         self.chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(chain_id);
         Ok(())
+    }
+
+    fn other_chains(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
+        self.other_chains.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Why a chain is not the one that the store belongs to, if it is not.
+    pub(crate) fn chain_trouble(&self, chain_id: u64) -> Option<String> {
+        self.other_chains().get(&chain_id).cloned()
     }
 
     /// Has the owner of an account do something. The answer comes when what it changed is durable.

@@ -32,7 +32,10 @@ pub use types::{
     SendFrom, Sending, Taken, Transaction, TransactionRequest,
 };
 
-use crate::{deliveries::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError};
+use crate::{
+    deliveries::Deliveries, keeper, registry::Registry, shared::Shared, stats, store::StoreError,
+    target::Target,
+};
 use quotes::Quotes;
 use sender_model::{Event, providers::ProviderHealth};
 use std::{path::Path, sync::Arc};
@@ -82,6 +85,10 @@ impl Sender {
             match shared.check_chain(chain_id).await {
                 // Before an account is taken it is asked again.
                 Err(Error::Target(why)) => tracing::warn!(%why, "Sender: the chain is not known yet"),
+                // One chain's trouble is that chain's: its accounts rest, and all others go on.
+                Err(why @ Error::OtherChain { .. }) if chain_id != shared.home_chain => {
+                    tracing::error!(chain_id, %why, "Sender: the chain is left alone");
+                }
                 checked => checked?,
             }
         }
@@ -118,7 +125,10 @@ impl Sender {
 
     /// The chains that there are targets for, and what is wrong with one, if something is.
     pub fn chains(&self) -> Vec<(u64, Option<String>)> {
-        self.shared.targets.iter().map(|(chain_id, target)| (*chain_id, target.trouble())).collect()
+        let trouble = |chain_id: u64, target: &Arc<dyn Target>| {
+            self.shared.chain_trouble(chain_id).or_else(|| target.trouble())
+        };
+        self.shared.targets.iter().map(|(chain_id, target)| (*chain_id, trouble(*chain_id, target))).collect()
     }
 
     /// How the providers of a chain fare.

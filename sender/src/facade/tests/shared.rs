@@ -1,14 +1,15 @@
 //! Two processes over one store: one of them runs the account, the other accepts, orders, and takes over.
 
-use super::{World, config, receiver, submission};
+use super::{CHAIN, World, config, mock_chain::Chain, receiver, submission};
 use crate::{
     clock::Clock,
     deliveries::{Deliveries, DeliveryMessage},
-    facade::{Done, Error, ErrorKind, SendFrom},
+    facade::{Done, Error, ErrorKind, SendFrom, Sender, Settings},
     keys::LocalKeys,
     signer::Keys,
     store::{Acquired, Memory, Outcome, Pending, Store},
 };
+use alloy_primitives::{B256, U256};
 use sender_model::{Commit, Fence, Key, State, Value};
 use std::{sync::Arc, time::Duration};
 
@@ -144,4 +145,38 @@ async fn the_owners_deliverer_is_told_of_what_another_process_accepted() {
     other.send("b", account, 1).await;
     let told = tokio::time::timeout(super::PATIENCE, messages.recv()).await;
     assert_eq!(told.expect("the owner's sweep finds it"), Some(DeliveryMessage::News(account)));
+}
+
+#[tokio::test]
+async fn a_foreign_chain_that_began_anew_stops_nothing_but_itself() {
+    let keys: Arc<dyn Keys> = Arc::new(LocalKeys::new([B256::repeat_byte(1)], true));
+    let store: Arc<dyn Store> = Arc::new(Memory::with_clock(Clock::default()));
+    let (home, other) = (Chain::new(CHAIN), Chain::new(CHAIN + 1));
+    home.pay(keys.addresses()[0], U256::from(10).pow(U256::from(18)));
+    let start = || {
+        Sender::start(Settings {
+            store: store.clone(),
+            keys: keys.clone(),
+            targets: vec![home.clone(), other.clone()],
+            config: config(),
+            holder: "test".into(),
+            clock: Clock::default(),
+            deliveries: None,
+        })
+    };
+    other.state().genesis = Some(B256::repeat_byte(1));
+    let sender = start().await.unwrap();
+    assert!(sender.chains().iter().all(|(_, trouble)| trouble.is_none()));
+    sender.shutdown().await;
+    // A development chain was started again: the same number, another first block.
+    other.state().genesis = Some(B256::repeat_byte(2));
+    let sender = start().await.unwrap();
+    let troubled: Vec<u64> =
+        sender.chains().into_iter().filter(|(_, trouble)| trouble.is_some()).map(|(id, _)| id).collect();
+    assert_eq!(troubled, [CHAIN + 1]);
+    let events = sender.subscribe();
+    let mut world = World { sender, chain: home, store, keys, events };
+    let account = world.account(0);
+    world.send("a", account, 1).await;
+    world.confirmed("a").await;
 }

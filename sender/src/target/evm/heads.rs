@@ -93,12 +93,6 @@ impl Seen {
         }
     }
 
-    /// The blocks between the newest one that was known before and a newer one, if they are few.
-    pub(super) fn missing(&self, number: u64, most: u64) -> Option<std::ops::Range<u64>> {
-        let known = self.newest.as_ref()?.0.head.number;
-        (known < number && number - known <= most).then(|| known + 1..number)
-    }
-
     /// The final height by the tag `finalized`; without one, so many blocks below the newest.
     pub(super) fn set_finalized(
         &mut self,
@@ -190,14 +184,5 @@ mod tests {
         assert_eq!(seen.set_finalized(None, 5, 2, at(1)), Ok(3));
         assert_eq!(seen.set_finalized(Some(4), 5, 2, at(1)), Ok(4));
         assert!(seen.set_finalized(None, 5, 2, at(1)).is_err(), "the chain has the tag");
-    }
-
-    #[test]
-    fn a_few_blocks_that_were_missed_are_named() {
-        let mut seen = Seen::default();
-        assert_eq!(seen.missing(7, 16), None);
-        seen.set_newest(block(5, 1, 1), at(0)).unwrap();
-        assert_eq!((seen.missing(5, 16), seen.missing(6, 16)), (None, Some(6..6)));
-        assert_eq!((seen.missing(8, 16), seen.missing(40, 16)), (Some(6..8), None));
     }
 }
