@@ -13,7 +13,7 @@ use ::sender::{
 use alloy_primitives::Address;
 use axum::{extract::State, response::IntoResponse};
 use hyper::StatusCode;
-use sender_model::{Health, NonceHealth, openapi};
+use sender_model::{Health, NonceHealth, openapi, providers::ProviderHealth};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use utoipa::ToSchema;
@@ -86,6 +86,8 @@ struct ChainHealth {
     chain_id: u64,
     /// Why it cannot be used now.
     trouble: Option<String>,
+    /// How each of its providers fares; none for this node's own chain.
+    providers: Vec<ProviderHealth>,
 }
 
 /// The store of accounts.
@@ -222,8 +224,11 @@ pub(super) async fn fees(
 #[utoipa::path(get, path = "/v1/health", tag = SERVICE,
     responses((status = 200, description = "Its health.", body = ServiceHealth)))]
 pub(super) async fn service_health(State(rest): State<Arc<Rest>>) -> Reply {
-    let chains =
-        rest.sender.chains().into_iter().map(|(chain_id, trouble)| ChainHealth { chain_id, trouble });
+    let chains = rest.sender.chains().into_iter().map(|(chain_id, trouble)| ChainHealth {
+        chain_id,
+        trouble,
+        providers: rest.sender.providers(chain_id),
+    });
     let chains = chains.collect::<Vec<_>>();
     let store = StoreHealth { trouble: rest.sender.store_trouble() };
     let well = store.trouble.is_none() && chains.iter().all(|chain| chain.trouble.is_none());

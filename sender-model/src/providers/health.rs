@@ -23,6 +23,7 @@ const NEVER_HEARD_AFTER: u32 = 6;
 
 /// Whether a provider is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ProviderState {
     /// It answers.
@@ -35,6 +36,7 @@ pub enum ProviderState {
 
 /// How a provider fares, for health pages. It is named by its position in the settings: a URL may hold a key.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderHealth {
     /// Its position in the settings, from zero.
@@ -42,23 +44,18 @@ pub struct ProviderHealth {
     /// Whether it is asked.
     pub state: ProviderState,
     /// The kind of its newest trouble, if it is not over.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<&'static str>,
     /// The same in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// How long it has been in trouble, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
     /// What it lacks and others may have: a method, a tag, old states.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
     /// Calls since the start.
     pub calls: u64,
     /// Of these, without a usable answer.
     pub failures: u64,
     /// Calls per second that it takes, if a limit is set or was learned from its refusals.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub calls_per_second_max: Option<u64>,
 }
 
