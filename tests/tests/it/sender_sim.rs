@@ -38,7 +38,7 @@ fn the_same_seed_gives_the_same_log() {
 fn mistakes_are_found() {
     for (name, bug) in BUGS {
         let mut report = Report::default();
-        report.run(0..200, &Options { bug: Some(*bug), trace: false }, true);
+        report.run(0..300, &Options { bug: Some(*bug), trace: false }, true);
         assert!(!report.failures.is_empty(), "{name} was not found");
     }
 }
