@@ -11,7 +11,7 @@
 //! what comes behind is looked at too. `fuzz/README.md` says what each target promises.
 //!
 //! This is a crate because `fuzz/` is a workspace of its own, built with instrumentation, and should build no judge and no
-//! test; and because targets need features of the product's crates that nothing else does: `model` (a plain twin to
+//! test; and because targets need features of the product's crates that nothing else does: `faults` (rows that are planted in a store), `model` (a plain twin to
 //! compare with), `offline` (streams from memory) and `sample` (random values).
 
 mod block_import;
