@@ -20,6 +20,7 @@
 //! ```
 
 mod block;
+mod chunked;
 mod event;
 mod insight;
 mod reason;
@@ -28,6 +29,7 @@ mod time;
 mod transaction;
 
 pub use block::{BlockId, ReceiptedBlock, SealedBlock};
+pub use chunked::Chunked;
 pub use core::time::Duration;
 pub use event::{Event, Fields, ReleasedBy, SpecLine, Subject};
 pub use insight::{CoreUse, Sizes, SlotCores};
