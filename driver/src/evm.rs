@@ -2,8 +2,10 @@
 //! asked about.
 
 mod account;
+mod past;
 mod view;
 
+pub use past::Folded;
 pub use view::{EvmView, OpenView, ShownBlock};
 
 use crate::{Added, Blocks, Broken, NotSealed, OpenBlock, Package, Removed, journal::Unfinished};
@@ -12,10 +14,11 @@ use alloy_primitives::{Address, B256, Bytes};
 use bundler::{Bundler, Draft, Opening, Packaged, Parent, Refined, Refused, Sealed};
 use core::fmt::Debug;
 use jam::{Ed25519Secret, PackageHash, RefineContext};
-use state::{CodeSet, Codes, Layer, Values};
+use past::PastTrees;
+use state::{CodeSet, Codes, Layer, Tree};
 use std::{collections::BTreeMap, sync::Arc};
 use txpool::{Account, Head};
-use types::{BlockId, ReceiptedBlock, Sizes, Transaction};
+use types::{BlockId, Chunked, ReceiptedBlock, Sizes, Transaction};
 
 /// So many blocks are remembered with their sizes.
 const SIZES_KEPT: usize = 128;
@@ -29,14 +32,15 @@ pub struct EvmBuilder {
     pub secret: Ed25519Secret,
     /// Who gets the fees.
     pub beneficiary: Address,
-    /// How many states below the final one can be asked about.
+    /// How many states below the final one are in memory at most. Where the values are folded, states below the folded one
+    /// are not.
     pub states_kept: u64,
 }
 
 impl EvmBuilder {
     /// The defaults, for this key.
     pub const fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
-        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 128 }
+        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 512 }
     }
 }
 
@@ -56,7 +60,7 @@ pub struct EvmHistory<V> {
 pub struct Built {
     /// What the journal keeps of it.
     pub draft: Draft,
-    /// One per transaction.
+    /// One per transaction; none once the state after it is not in memory, since then readers find it where it is durable.
     pub receipts: Arc<[ReceiptEnvelope]>,
     /// Whose account changed; not known after a restart.
     pub accounts: Option<Arc<[Address]>>,
@@ -99,9 +103,13 @@ pub struct EvmBlocks<V, C> {
     /// Final blocks whose state is still here.
     finals: BTreeMap<u64, ReceiptedBlock>,
     unfinished: BTreeMap<u64, Built>,
-    /// The state after each block, from some below the final one to the newest.
+    /// The state after each block from the folded one to the newest.
     states: BTreeMap<u64, Layer<V>>,
+    /// Trees after unfinished blocks below that.
+    past: PastTrees,
     codes: EvmCodes<C>,
+    /// The blocks with a state, as readers see them.
+    shown: Chunked<Arc<ShownBlock<V>>>,
     sizes: Arc<BTreeMap<u64, Sizes>>,
     /// Counts how often the states got another base.
     rebased: u64,
@@ -110,7 +118,7 @@ pub struct EvmBlocks<V, C> {
     mistake: Option<bundler::Mistake>,
 }
 
-impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
+impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     /// A chain that ends with a final block. Unfinished blocks are [restored](Blocks::restore); the history has their states
     /// already.
     pub fn new(builder: EvmBuilder, history: EvmHistory<V>, codes: C) -> Self {
@@ -118,20 +126,33 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         let final_id = BlockId::new(final_header.number, final_header.hash_slow());
         let states = states.into_iter().map(|layer| (layer.height(), layer)).collect::<BTreeMap<_, _>>();
         let finals = finals.into_iter().map(|block| (block.block.id().number, block));
-        let finals = finals.filter(|(number, _)| states.contains_key(number)).collect();
-        Self {
+        let finals = finals.filter(|(number, _)| states.contains_key(number) || *number == final_id.number);
+        let finals = finals.collect();
+        let mut blocks = Self {
             builder,
             final_header,
             final_id,
             finals,
             unfinished: BTreeMap::new(),
             states,
+            past: PastTrees::default(),
             codes: EvmCodes { recent: Arc::default(), all: codes },
+            shown: Chunked::default(),
             sizes: Arc::default(),
             rebased: 0,
             #[cfg(feature = "bugs")]
             mistake: None,
-        }
+        };
+        blocks.show_all();
+        blocks
+    }
+
+    /// Takes trees after blocks below those with a state, by height: the one after the last final block, or one below it, and
+    /// any after it.
+    #[must_use]
+    pub fn with_past(mut self, trees: impl IntoIterator<Item = (u64, Tree)>) -> Self {
+        trees.into_iter().for_each(|(height, tree)| self.past.insert(height, tree));
+        self
     }
 
     /// Puts a known mistake back.
@@ -139,6 +160,23 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     pub const fn with_mistake(mut self, mistake: Option<bundler::Mistake>) -> Self {
         self.mistake = mistake;
         self
+    }
+
+    /// Final blocks are here as long as their state is, and the last one always.
+    fn forget_finals(&mut self) {
+        let oldest = self.states.first_key_value().map_or(0, |(number, _)| *number);
+        self.finals = self.finals.split_off(&oldest.min(self.final_id.number));
+    }
+
+    /// A block whose state had left memory is shown again: with its receipts.
+    fn show_again(&mut self, layer: &Layer<V>) {
+        let number = layer.height();
+        let Ok(Some(receipts)) = layer.base().receipts_of(number) else { return };
+        if let Some(built) = self.unfinished.get_mut(&number) {
+            built.receipts = receipts;
+        } else if let Some(last) = self.finals.get_mut(&number) {
+            last.receipts = receipts;
+        }
     }
 
     /// The newest block's header.
@@ -153,8 +191,53 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     }
 
     fn state(&self, number: u64) -> Result<&Layer<V>, Broken> {
-        let missing = || Broken::State(format!("the state after block {number} is missing"));
-        self.states.get(&number).ok_or_else(missing)
+        self.states.get(&number).ok_or_else(|| no_state(number))
+    }
+
+    /// The state after a block that is the last final one or above it: from memory, or made again from an older tree and
+    /// what the blocks since then wrote.
+    fn state_at(&self, number: u64) -> Result<Layer<V>, Broken> {
+        if let Some(layer) = self.states.get(&number) {
+            return Ok(layer.clone());
+        }
+        let unreadable = |why: V::Error| Broken::State(why.to_string());
+        let (_, lowest) = self.states.first_key_value().ok_or_else(|| no_state(number))?;
+        let base = lowest.base();
+        let values = base.at(number).map_err(unreadable)?.ok_or_else(|| no_state(number))?;
+        let (from, tree) = self.past.below(number).ok_or_else(|| no_state(number))?;
+        let mut tree = tree.clone();
+        for block in from + 1..=number {
+            let writes = base.writes_of(block).map_err(unreadable)?.ok_or_else(|| no_state(number))?;
+            tree = tree.update(&writes);
+        }
+        Ok(Layer::new(values, tree, number))
+    }
+
+    /// The state that a block stands on, for any block above the final one. It is remembered for a while, so that the states
+    /// before later blocks are found from there.
+    pub fn layer_before(&mut self, block: u64) -> Result<Layer<V>, Broken> {
+        let number = block.checked_sub(1).ok_or_else(|| no_state(0))?;
+        let layer = self.state_at(number)?;
+        if !self.states.contains_key(&number) {
+            self.past.insert(number, layer.tree().clone());
+        }
+        Ok(layer)
+    }
+
+    /// Keeps the tree after a block until it is [unpinned](Self::unpin), or below the final block: the next package begins
+    /// there.
+    pub fn pin(&mut self, number: u64) -> Result<(), Broken> {
+        if !self.states.contains_key(&number) {
+            let tree = self.state_at(number)?.tree().clone();
+            self.past.insert(number, tree);
+        }
+        self.past.pin(number);
+        Ok(())
+    }
+
+    /// A tree need not be kept any more.
+    pub fn unpin(&mut self, number: u64) {
+        self.past.unpin(number);
     }
 
     fn newest_state(&self) -> Result<&Layer<V>, Broken> {
@@ -169,7 +252,7 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     /// What an unfinished block stands on.
     pub fn parent_of(&self, built: &Built) -> Result<Parent<V>, Broken> {
         let header = built.draft.parent.clone();
-        let layer = self.state(header.number)?.clone();
+        let layer = self.state_at(header.number)?;
         Ok(Parent { hash: built.draft.block.header().parent_hash, header, layer })
     }
 
@@ -206,6 +289,7 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         let Sealed { draft, receipts, accounts, created, .. } = sealed;
         let built = Built { draft, receipts, accounts: Some(accounts), created, refined: Some(refined) };
         self.unfinished.insert(number, built);
+        self.show(number);
     }
 
     /// Notes how large a block came out.
@@ -251,7 +335,11 @@ impl<V: Values + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     }
 }
 
-impl<V: Values + Clone, C: Codes + Clone> OpenBlock for bundler::OpenBlock<V, C> {
+fn no_state(number: u64) -> Broken {
+    Broken::State(format!("the state after block {number} is missing"))
+}
+
+impl<V: state::Values + Clone, C: Codes + Clone> OpenBlock for bundler::OpenBlock<V, C> {
     fn push(&mut self, tx: &Transaction) -> Result<(), Refused> {
         Self::push(self, tx).map(|_| ())
     }
@@ -277,7 +365,7 @@ impl Package for Packaged {
 
 impl<V, C> Blocks for EvmBlocks<V, C>
 where
-    V: Values + Clone + Debug,
+    V: Folded + Clone + Debug,
     C: Codes + Clone + Debug,
 {
     type Open = bundler::OpenBlock<V, EvmCodes<C>>;
@@ -380,12 +468,22 @@ where
     fn restore(&mut self, block: Unfinished) {
         let Unfinished { draft, receipts, created, .. } = block;
         let built = Built { draft, receipts, accounts: None, created, refined: None };
-        self.unfinished.insert(built.draft.id().number, built);
+        let number = built.draft.id().number;
+        self.unfinished.insert(number, built);
+        self.show(number);
     }
 
     fn release(&mut self, from: u64) -> Vec<Removed> {
+        // The state after the block below is the newest one now; if it cannot be read, whoever needs it says so.
+        let newest = from.checked_sub(1).and_then(|number| self.state_at(number).ok());
         self.states.split_off(&from);
+        self.past.release(from);
+        if let Some(layer) = newest {
+            self.show_again(&layer);
+            self.states.insert(layer.height(), layer);
+        }
         let removed = self.unfinished.split_off(&from).into_values();
+        self.show_all();
         let removed = removed.map(|built| Removed {
             transactions: built.draft.block.transactions().to_vec(),
             changed: built.accounts,
@@ -402,25 +500,44 @@ where
         self.finals.insert(block.number, built.receipted());
         let oldest = block.number.saturating_sub(self.builder.states_kept);
         self.states = self.states.split_off(&oldest);
-        self.finals = self.finals.split_off(&oldest);
+        self.forget_finals();
+        self.past.finalize(block.number);
+        self.hide();
         Ok(())
     }
 
     fn rebase(&mut self, height: u64, base: &V) {
+        // Blocks that were folded may have been released since. Then the release is on its way to the store, which will
+        // take them back and say what it has then.
+        let is_stale =
+            base.block_hash().is_some_and(|hash| self.id_of(height) != Some(BlockId::new(height, hash)));
+        if is_stale {
+            return;
+        }
         self.rebased += 1;
-        self.states = self.states.split_off(&height);
-        self.finals = self.finals.split_off(&height);
+        let above = self.states.split_off(&height);
+        for (below, layer) in core::mem::replace(&mut self.states, above) {
+            if below >= self.final_id.number {
+                self.past.insert(below, layer.tree().clone());
+            }
+            if let Some(built) = self.unfinished.get_mut(&below) {
+                built.receipts = [].into();
+            }
+        }
+        self.past.thin(height);
+        self.forget_finals();
         for layer in self.states.values_mut() {
             *layer = layer.folded(height).on(base.clone());
         }
-        // Codes become durable when their block is sealed; those of final blocks are in the store.
+        self.show_all();
+        // Codes become durable when their block is sealed; those of folded blocks are in the store.
         let mut recent = CodeSet::default();
-        self.unfinished.values().for_each(|built| recent.extend(&built.created));
+        self.unfinished.range(height..).for_each(|(_, built)| recent.extend(&built.created));
         self.codes.recent = Arc::new(recent);
     }
 
     fn view(&self) -> EvmView<V, C> {
-        self.shown()
+        self.view_now()
     }
 
     fn pending(&self, open: &Self::Open) -> Result<OpenView<V, C>, Broken> {

@@ -22,9 +22,10 @@ use types::{BlockId, Reason, Release, Time, Transaction};
 pub struct Unfinished {
     /// What it can be built again from.
     pub draft: Draft,
-    /// One receipt per transaction.
+    /// One receipt per transaction. Empty after a restart if the block is below the folded one: the store has
+    /// them.
     pub receipts: Arc<[ReceiptEnvelope]>,
-    /// What it wrote to the state.
+    /// What it wrote to the state. Empty after a restart if the block was folded.
     pub writes: Arc<Writes>,
     /// The codes that accounts have since it. Empty after a restart: the store has them.
     pub created: CodeSet,

@@ -59,7 +59,7 @@ pub use act::Outgoing;
 pub use blocks::{Added, Blocks, NotSealed, OpenBlock, Package, Removed};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
-pub use evm::{Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmView, OpenView, ShownBlock};
+pub use evm::{Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmView, Folded, OpenView, ShownBlock};
 pub use journal::{Batch, Recovered};
 pub use settings::Settings;
 pub use snapshot::Snapshot;

@@ -25,7 +25,8 @@ const NOTICES_KEPT_MAX: usize = 8192;
 const TRANSACTION_BYTES: usize = 1024;
 /// About what a log takes in memory, its data not counted.
 const LOG_BYTES: usize = 256;
-/// How many told blocks are remembered, to say which of them were given up: more than can be unfinished.
+/// How many told blocks are remembered, to say which of them were given up. If a release goes deeper, the blocks below are
+/// not told of, and those that take their place are.
 const BLOCKS_TOLD_MAX: usize = 256;
 
 /// Something that changed.
@@ -244,6 +245,7 @@ struct Told {
 impl Told {
     fn compare(&mut self, snapshot: &Snapshot, archive: &dyn Archive, tell: &mut dyn FnMut(Notice)) {
         let oldest = snapshot.blocks()[0].id().number;
+        let mut next = oldest;
         while let Some(newest) = self.blocks.back() {
             let id = newest.block.id();
             let still = snapshot.by_number(id.number).map_or(id.number < oldest, |block| block.id() == id);
@@ -252,8 +254,10 @@ impl Told {
             }
             tell(Notice::Block { block: newest.clone(), removed: true });
             self.blocks.pop_back();
+            // Where telling goes on if none of those that are remembered is left.
+            next = id.number;
         }
-        let next = self.blocks.back().map_or(oldest, |block| block.block.id().number + 1);
+        let next = self.blocks.back().map_or(next, |block| block.block.id().number + 1);
         for number in next..=snapshot.latest().id().number {
             let block = match snapshot.by_number(number) {
                 Some(block) => Some(block.block.clone()),

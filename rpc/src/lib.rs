@@ -81,6 +81,8 @@ pub use params::Params;
 pub use pooled::{PoolIndex, Pooled, Times};
 pub(crate) use reading::Reading;
 pub use server::{Body, Routes, Server, discard, is_operator, nothing_else, text};
-pub use snapshot::{Feed, Happened, Health, Parts, PendingBlock, RecentBlock, Snapshot, SnapshotError, Tags};
-pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError};
+pub use snapshot::{
+    Feed, Happened, Health, Parts, PendingBlock, RecentBlock, RecentBlocks, Snapshot, SnapshotError, Tags,
+};
+pub use state::{LayerState, OpenState, Pretended, Proof, State, StateError, ValuesState};
 pub use stats::{MethodStats, SECONDS, Stats};

@@ -2,7 +2,7 @@
 
 use crate::{
     Archive, Backend, Error, PendingBlock, RecentBlock, Snapshot, State,
-    archive::{Foreign, TxLocation},
+    archive::{ArchiveError, Foreign, TxLocation},
     error,
     evm_chain_spec::EvmChainSpec,
     hex::{FromHex, Hex},
@@ -269,12 +269,35 @@ impl Reading<'_> {
         match self.snapshot.by_number(number) {
             Some(block) => Ok((block.header().clone(), block.state.clone())),
             None if number > self.latest().number => Err(missing(at)),
-            None => {
-                let oldest = self.snapshot.blocks()[0].id().number;
-                let why =
-                    format!("the state of block {number} is not kept; the oldest is that of block {oldest}");
+            None => match self.archive.state(number) {
+                Ok(Some(state)) => Ok(state),
+                Ok(None) => {
+                    let oldest = self.snapshot.blocks()[0].id().number;
+                    let why = format!(
+                        "the state of block {number} is not kept; the oldest is that of block {oldest}"
+                    );
+                    Err(Error::new(error::DEFAULT, why))
+                }
+                Err(ArchiveError::Gone(why)) => Err(Error::new(error::DEFAULT, why)),
+                Err(why) => Err(Error::internal(why)),
+            },
+        }
+    }
+
+    /// The state after a block that can be proved: its tree must be in memory.
+    pub(crate) fn provable(&self, at: At) -> Result<Arc<dyn State>, Error> {
+        let number =
+            if at == At::Pending { None } else { Some(self.number(at)?.ok_or_else(|| missing(at))?) };
+        let oldest = self.snapshot.blocks()[0].id().number;
+        match number {
+            Some(number) if number < oldest => {
+                let why = format!(
+                    "no proof for block {number}: the oldest block with a tree is {oldest}, and the values that are \
+                     kept of older ones do not make a tree (--proof-window keeps more)"
+                );
                 Err(Error::new(error::DEFAULT, why))
             }
+            _ => self.state(at).map(|(_, state)| state),
         }
     }
 

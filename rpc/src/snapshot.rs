@@ -9,9 +9,10 @@
 use crate::{Insight, State};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{B256, map::B256Map};
+use parking_lot::RwLock;
 use std::sync::Arc;
 use tokio::sync::{broadcast, watch};
-use types::{BlockId, Event, ReceiptedBlock, Time, Transaction};
+use types::{BlockId, Chunked, Event, ReceiptedBlock, Time, Transaction};
 
 /// A sealed block in memory, with the state after it.
 pub struct RecentBlock {
@@ -67,6 +68,90 @@ fn places(transactions: &[Transaction]) -> B256Map<usize> {
     transactions.iter().enumerate().map(|(index, tx)| (tx.hash(), index)).collect()
 }
 
+/// The blocks in memory, oldest first, without a gap. Copies share what they have in common, so a snapshot costs what
+/// changed since the last one.
+#[derive(Clone, Default)]
+pub struct RecentBlocks {
+    blocks: Chunked<Arc<RecentBlock>>,
+    index: Arc<RecentIndex>,
+}
+
+/// In which block a transaction or a block with some hash is. All copies of a list share it; whether a block is part of a
+/// copy is looked up there.
+#[derive(Default)]
+struct RecentIndex(RwLock<B256Map<u64>>);
+
+impl RecentIndex {
+    fn get(&self, hash: &B256) -> Option<u64> {
+        self.0.read().get(hash).copied()
+    }
+
+    fn insert(&self, block: &RecentBlock) {
+        let id = block.id();
+        let mut numbers = self.0.write();
+        numbers.insert(id.hash, id.number);
+        numbers.extend(block.places.keys().map(|hash| (*hash, id.number)));
+    }
+
+    fn remove(&self, block: &RecentBlock) {
+        let id = block.id();
+        let mut numbers = self.0.write();
+        for hash in block.places.keys().chain([&id.hash]) {
+            // It may be in another block since.
+            if numbers.get(hash) == Some(&id.number) {
+                numbers.remove(hash);
+            }
+        }
+    }
+}
+
+impl RecentBlocks {
+    /// The blocks.
+    pub const fn blocks(&self) -> &Chunked<Arc<RecentBlock>> {
+        &self.blocks
+    }
+
+    /// A block, by number.
+    pub fn by_number(&self, number: u64) -> Option<&Arc<RecentBlock>> {
+        let first = self.blocks.first()?.id().number;
+        self.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?)
+    }
+
+    /// Adds a block on the last one.
+    pub fn push(&mut self, block: Arc<RecentBlock>) -> Result<(), SnapshotError> {
+        let parent = self.blocks.last().map(|parent| parent.id());
+        if parent.is_some_and(|parent| block.block.block.parent_id() != Some(parent)) {
+            return Err(SnapshotError::Gap(block.id()));
+        }
+        self.index.insert(&block);
+        self.blocks.push(block);
+        Ok(())
+    }
+
+    /// The same blocks with other states.
+    pub fn set_states(&mut self, mut state: impl FnMut(BlockId) -> Option<Arc<dyn State>>) {
+        let blocks = self.blocks.iter().map(|block| match state(block.id()) {
+            Some(state) => block.with_state(state),
+            None => Arc::clone(block),
+        });
+        self.blocks = blocks.collect();
+    }
+
+    /// Takes the last block.
+    pub fn pop(&mut self) {
+        if let Some(block) = self.blocks.pop() {
+            self.index.remove(&block);
+        }
+    }
+
+    /// Takes the blocks below a number.
+    pub fn drop_below(&mut self, number: u64) {
+        let below = self.blocks.iter().take_while(|block| block.id().number < number);
+        let count = below.map(|block| self.index.remove(block)).count();
+        self.blocks.drop_front(count);
+    }
+}
+
 /// What the tags mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tags {
@@ -95,10 +180,9 @@ pub struct Health {
 
 /// The node at one moment.
 pub struct Snapshot {
-    /// Sealed blocks in memory without a gap, oldest first; the last is `latest`. At least one, at least all that are
-    /// not in the archive, and as many as states are kept.
-    blocks: Vec<Arc<RecentBlock>>,
-    by_hash: B256Map<usize>,
+    /// Sealed blocks in memory without a gap, oldest first; the last is `latest`. At least one, and at least all that are
+    /// not in the archive.
+    recent: RecentBlocks,
     /// What the tags mean.
     pub tags: Tags,
     /// The open block; without one `pending` shows an empty block on `latest`.
@@ -148,42 +232,45 @@ pub struct Parts {
 impl Snapshot {
     /// A picture of these blocks, oldest first.
     pub fn new(blocks: Vec<Arc<RecentBlock>>, parts: Parts) -> Result<Self, SnapshotError> {
-        if blocks.is_empty() {
+        let mut recent = RecentBlocks::default();
+        blocks.into_iter().try_for_each(|block| recent.push(block))?;
+        Self::of(recent, parts)
+    }
+
+    /// A picture of the blocks in memory.
+    pub fn of(recent: RecentBlocks, parts: Parts) -> Result<Self, SnapshotError> {
+        if recent.blocks.is_empty() {
             return Err(SnapshotError::Empty);
         }
-        let gap = blocks.windows(2).find(|pair| pair[1].block.block.parent_id() != Some(pair[0].id()));
-        if let Some(pair) = gap {
-            return Err(SnapshotError::Gap(pair[1].id()));
-        }
-        let by_hash = blocks.iter().enumerate().map(|(index, block)| (block.id().hash, index)).collect();
         let Parts { tags, pending, queue, pool, rules, health, insight } = parts;
-        Ok(Self { blocks, by_hash, tags, pending, queue, pool, rules, health, insight })
+        Ok(Self { recent, tags, pending, queue, pool, rules, health, insight })
     }
 
     /// The newest sealed block.
     pub fn latest(&self) -> &Arc<RecentBlock> {
-        &self.blocks[self.blocks.len() - 1]
+        self.recent.blocks.last().expect("a snapshot has at least one block")
     }
 
     /// The blocks in memory, oldest first.
-    pub fn blocks(&self) -> &[Arc<RecentBlock>] {
-        &self.blocks
+    pub const fn blocks(&self) -> &Chunked<Arc<RecentBlock>> {
+        &self.recent.blocks
     }
 
     /// A block in memory, by number.
     pub fn by_number(&self, number: u64) -> Option<&Arc<RecentBlock>> {
-        let first = self.blocks[0].id().number;
-        self.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?)
+        self.recent.by_number(number)
     }
 
     /// A block in memory, by hash.
     pub fn by_hash(&self, hash: &B256) -> Option<&Arc<RecentBlock>> {
-        self.by_hash.get(hash).map(|index| &self.blocks[*index])
+        let block = self.by_number(self.recent.index.get(hash)?)?;
+        Some(block).filter(|block| block.id().hash == *hash)
     }
 
     /// The block in memory that holds a transaction, and its place there.
     pub fn transaction(&self, hash: &B256) -> Option<(&Arc<RecentBlock>, usize)> {
-        self.blocks.iter().rev().find_map(|block| Some((block, block.place(hash)?)))
+        let block = self.by_number(self.recent.index.get(hash)?)?;
+        Some((block, block.place(hash)?))
     }
 }
 

@@ -34,7 +34,7 @@ pub trait State: Send + Sync {
     /// Proves an account and some of its slots against the state's root.
     fn proof(&self, address: Address, slots: &[U256]) -> Result<Proof, StateError>;
 
-    /// The root that the state would have if these accounts were like this.
+    /// The root that the state would have if these accounts were like this; zero if the state has no tree.
     fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError>;
 }
 
@@ -73,6 +73,20 @@ impl<V, C> LayerState<V, C> {
     /// The state in this layer. `codes` must know every code that its accounts have.
     pub const fn new(layer: Layer<V>, codes: C) -> Self {
         Self { layer, codes }
+    }
+}
+
+/// The state of a block whose tree is not in memory: values alone, which are all that reads, calls and traces need.
+#[derive(Clone, Debug)]
+pub struct ValuesState<V, C> {
+    values: V,
+    codes: C,
+}
+
+impl<V, C> ValuesState<V, C> {
+    /// The state with these values. `codes` must know every code that its accounts have.
+    pub const fn new(values: V, codes: C) -> Self {
+        Self { values, codes }
     }
 }
 
@@ -170,6 +184,37 @@ where
 
     fn root_with(&self, accounts: &[Pretended]) -> Result<B256, StateError> {
         Ok(self.layer.tree().update(&pretended_writes(&self.layer, accounts)?).root())
+    }
+}
+
+impl<V, C> State for ValuesState<V, C>
+where
+    V: Values + Send + Sync,
+    C: Codes + Send + Sync,
+{
+    fn account(&self, address: Address) -> Result<Option<AccountInfo>, StateError> {
+        read_account(&self.values, address)
+    }
+
+    fn slot(&self, address: Address, slot: U256) -> Result<U256, StateError> {
+        read_slot(&self.values, address, slot)
+    }
+
+    fn code(&self, hash: B256) -> Result<Bytes, StateError> {
+        read_code(&self.codes, hash)
+    }
+
+    fn block_hash(&self, number: u64) -> Result<B256, StateError> {
+        read_block_hash(&self.values, number)
+    }
+
+    fn proof(&self, _address: Address, _slots: &[U256]) -> Result<Proof, StateError> {
+        Err(unreadable("values alone do not make a tree"))
+    }
+
+    /// Without a tree there is no root: zero.
+    fn root_with(&self, _accounts: &[Pretended]) -> Result<B256, StateError> {
+        Ok(B256::ZERO)
     }
 }
 

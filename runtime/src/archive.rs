@@ -1,8 +1,9 @@
-//! Final blocks for RPC, from the store.
+//! Blocks and states for RPC, from the store.
 
+use alloy_consensus::Header;
 use alloy_primitives::B256;
-use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, TxLocation};
-use std::ops::RangeInclusive;
+use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, State, TxLocation, ValuesState};
+use std::{ops::RangeInclusive, sync::Arc};
 use store::{Reader, Store, StoreError};
 use types::{Reason, ReceiptedBlock, Story, Time};
 
@@ -13,6 +14,7 @@ pub struct StoreArchive(pub Store);
 fn failed(why: StoreError) -> ArchiveError {
     match why {
         StoreError::TooLong => ArchiveError::TooLong,
+        why @ StoreError::Pruned { .. } => ArchiveError::Gone(why.to_string()),
         why => ArchiveError::Unreadable(Box::new(why)),
     }
 }
@@ -25,11 +27,7 @@ impl StoreArchive {
 
 impl Archive for StoreArchive {
     fn block(&self, number: u64) -> Result<Option<ReceiptedBlock>, ArchiveError> {
-        let reader = self.reader()?;
-        if number > reader.finalized().number {
-            return Ok(None);
-        }
-        reader.receipted(number).map_err(failed)
+        self.reader()?.receipted(number).map_err(failed)
     }
 
     fn number(&self, hash: &B256) -> Result<Option<u64>, ArchiveError> {
@@ -61,6 +59,17 @@ impl Archive for StoreArchive {
 
     fn story(&self, hash: &B256) -> Result<Option<Story>, ArchiveError> {
         self.reader()?.story(hash).map_err(failed)
+    }
+
+    fn state(&self, number: u64) -> Result<Option<(Header, Arc<dyn State>)>, ArchiveError> {
+        let Some(values) = self.0.values_at(number).map_err(failed)? else { return Ok(None) };
+        let header = self.reader()?.header(number).map_err(failed)?;
+        let state = || -> Arc<dyn State> { Arc::new(ValuesState::new(values, self.0.codes())) };
+        Ok(header.map(|header| (header, state())))
+    }
+
+    fn oldest_state(&self) -> Result<Option<u64>, ArchiveError> {
+        Ok(Some(self.0.base().oldest()))
     }
 }
 

@@ -30,7 +30,7 @@ pub enum NoBundle {
     },
     /// The state before it is not kept any more.
     #[error(
-        "the state before block {number} is not kept any more: the oldest block with one is {oldest} (--states-kept keeps more)"
+        "the state before block {number} is not kept any more: the oldest block with one is {oldest} (--history keeps more)"
     )]
     NoState {
         /// The number.
@@ -83,10 +83,12 @@ pub fn rebuild(
     let draft = if number < first { None } else { reader.draft(number)? };
     let draft = draft.ok_or(NoBundle::NoBlock { number, first, newest })?;
     drop(reader);
-    let states = store.states(progress)?;
-    let oldest = states.first().map_or(first, |state| state.height() + 1);
-    let layer = states.into_iter().find(|state| state.height() + 1 == number);
-    let layer = layer.ok_or(NoBundle::NoState { number, oldest })?;
+    let layer = match store.state_with_tree(number - 1, progress) {
+        Err(StoreError::Pruned { oldest, .. }) => {
+            return Err(NoBundle::NoState { number, oldest: oldest + 1 });
+        }
+        layer => layer?.ok_or(NoBundle::NoBlock { number, first, newest })?,
+    };
     let parent = Parent::new(draft.parent.clone(), layer);
     let sealed = bundler.replay(&draft, &parent, store.codes())?;
     let refined = bundler.refine(&sealed).map_err(RebuildError::from)?;

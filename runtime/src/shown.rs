@@ -6,8 +6,11 @@
 use super::Blocks;
 use bundler::Packaged;
 use driver::{Broken, EvmCodes, EvmView, News, OpenView, Outgoing, Output, Responder, Results, ShownBlock};
-use rpc::{Health, Insight, LayerState, OpenState, Parts, PendingBlock, RecentBlock, Snapshot, State, Tags};
-use std::{collections::BTreeMap, sync::Arc};
+use rpc::{
+    Health, Insight, LayerState, OpenState, Parts, PendingBlock, RecentBlock, RecentBlocks, Snapshot,
+    SnapshotError, State, Tags,
+};
+use std::sync::Arc;
 use store::{Base, Batch, CodeTable};
 
 /// What follows from a step of the driver, as the journal's thread takes it.
@@ -31,7 +34,7 @@ type Pending = OpenView<Base, CodeTable>;
 /// What was shown last, and can be shown again.
 #[derive(Default)]
 pub(crate) struct Shown {
-    blocks: BTreeMap<u64, Arc<RecentBlock>>,
+    blocks: RecentBlocks,
     /// The base that their states have.
     rebased: u64,
     /// The open block that was shown, and what it became.
@@ -49,7 +52,7 @@ impl Shown {
     /// Converts a snapshot.
     pub(crate) fn snapshot(&mut self, snapshot: &driver::Snapshot<Blocks>) -> Result<Snapshot, Broken> {
         let driver::Snapshot { blocks, pending, safe, finalized, queue, outlook, pool, rules, .. } = snapshot;
-        self.follow(blocks);
+        self.follow(blocks).map_err(|why| Broken::State(why.to_string()))?;
         let parts = Parts {
             tags: Tags { safe: *safe, finalized: *finalized },
             pending: pending.as_ref().map(|open| self.open(open)),
@@ -64,23 +67,33 @@ impl Shown {
                 slots: Arc::clone(&snapshot.cores),
             },
         };
-        let blocks = self.blocks.values().cloned().collect::<Vec<_>>();
-        Snapshot::new(blocks, parts).map_err(|why| Broken::State(why.to_string()))
+        Snapshot::of(self.blocks.clone(), parts).map_err(|why| Broken::State(why.to_string()))
     }
 
-    /// Brings the shown blocks in line with the driver's.
-    fn follow(&mut self, view: &EvmView<Base, CodeTable>) {
-        let is_rebased = std::mem::replace(&mut self.rebased, view.rebased) != view.rebased;
-        let was = std::mem::take(&mut self.blocks);
-        for block in &view.blocks {
-            let known = was.get(&block.id().number).filter(|shown| shown.id() == block.id());
-            let shown = match known {
-                Some(known) if !is_rebased => Arc::clone(known),
-                Some(known) => known.with_state(state_of(block, &view.codes)),
-                None => RecentBlock::new(block.block.clone(), state_of(block, &view.codes)),
-            };
-            self.blocks.insert(block.id().number, shown);
+    /// Brings the shown blocks in line with the driver's. Costs what changed, unless the states have another base.
+    fn follow(&mut self, view: &EvmView<Base, CodeTable>) -> Result<(), SnapshotError> {
+        let Some(first) = view.blocks.first().map(|block| block.id().number) else { return Ok(()) };
+        let shown = |number: u64| view.blocks.get(usize::try_from(number.checked_sub(first)?).ok()?);
+        self.blocks.drop_below(first);
+        while let Some(last) = self.blocks.blocks().last().map(|last| last.id()) {
+            if shown(last.number).is_some_and(|block| block.id() == last) {
+                break;
+            }
+            self.blocks.pop();
         }
+        if std::mem::replace(&mut self.rebased, view.rebased) != view.rebased {
+            self.blocks.set_states(|id| Some(state_of(shown(id.number)?, &view.codes)));
+        }
+        // After a deep release the driver may show a block from before those that were shown.
+        let is_same_start = self.blocks.blocks().first().is_none_or(|block| block.id().number == first);
+        if !is_same_start {
+            self.blocks = RecentBlocks::default();
+        }
+        for index in self.blocks.blocks().len()..view.blocks.len() {
+            let block = &view.blocks[index];
+            self.blocks.push(RecentBlock::new(block.block.clone(), state_of(block, &view.codes)))?;
+        }
+        Ok(())
     }
 
     fn open(&mut self, open: &Arc<Pending>) -> Arc<PendingBlock> {

@@ -7,7 +7,7 @@
 //!
 //! A layer owns its tree, whose nodes it shares with its parent, and shares the values that were written since the base.
 //! Those are kept in runs: a new layer adds a run of its own, and runs of equal length become one, so a read asks few
-//! maps however many layers there are. No layer points to its parent: dropping one frees what is its alone.
+//! maps, of the order of the logarithm of the number of layers. No layer points to its parent: dropping one frees what is its alone.
 
 use crate::{
     Writes,
@@ -20,8 +20,9 @@ use crate::{
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 use alloy_primitives::map::HashMap;
 
-/// Runs of this many layers are not merged further, or the oldest run would never be forgotten.
-const RUN_LAYERS_MAX: u64 = 16;
+/// Runs of this many layers can always become one. Longer ones only if they are not more than a quarter of all layers: if
+/// the oldest run grew with every new one, it would never be forgotten.
+const RUN_LAYERS: u64 = 16;
 
 /// The values that some consecutive layers wrote.
 #[derive(Debug)]
@@ -119,6 +120,11 @@ impl<V, H> Layer<V, H> {
         self.height
     }
 
+    /// What it stands on.
+    pub fn base(&self) -> &V {
+        &self.base
+    }
+
     /// The tree.
     pub fn tree(&self) -> &Tree<H> {
         &self.tree
@@ -137,8 +143,9 @@ impl<V: Values, H> Values for Layer<V, H> {
 }
 
 fn merge(runs: &mut Vec<Arc<Run>>) {
+    let layers_max = (runs.iter().map(|run| run.layers).sum::<u64>() / 4).max(RUN_LAYERS);
     while let [.., older, newer] = runs.as_slice() {
-        if older.layers != newer.layers || newer.layers == RUN_LAYERS_MAX {
+        if older.layers != newer.layers || newer.layers * 2 > layers_max {
             return;
         }
         let mut values = older.values.clone();

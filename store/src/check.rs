@@ -3,12 +3,13 @@
 use crate::{
     Result, body,
     finality::Index,
+    history,
     reader::Reader,
     receipts,
     store::Store,
     tables::{
-        BODIES, CODES, ENDED, ENDED_ORDER, HEADERS, LOG_ADDRESSES, LOG_TOPICS, NUMBERS, PLACES, RECEIPTS,
-        WRITES, numbered,
+        BODIES, CHANGED, CODES, ENDED, ENDED_ORDER, HEADERS, HISTORY, LOG_ADDRESSES, LOG_TOPICS, NUMBERS,
+        PLACES, RECEIPTS, WRITES, numbered,
     },
     values,
 };
@@ -26,13 +27,14 @@ struct Counts {
 }
 
 impl Store {
-    /// Reads everything and compares it with what it should be: hashes, roots, indexes, states. `progress` is told how
-    /// many values and then how many blocks there were so far.
+    /// Reads everything and compares it with what it should be: hashes, roots, indexes, and the states after all blocks of
+    /// the history. `progress` is told how many values and then, twice, how many blocks there were so far.
     pub fn check(&self, mut progress: impl FnMut(u64)) -> Result<()> {
         self.load()?;
-        self.states(&mut progress)?;
         self.0.engine.guarded(|| {
+            self.restored(self.base().oldest(), &mut progress)?;
             let reader = self.reader()?;
+            reader.check_history()?;
             reader.check_blocks(&mut progress)?;
             reader.check_codes()?;
             reader.check_ended()?;
@@ -59,7 +61,7 @@ impl Reader {
         if parent != Some(newest.hash) {
             return self.found("the newest block is another one");
         }
-        let (all, done) = (newest.number - genesis + 1, finalized.number - genesis + 1);
+        let (all, done) = (newest.number - genesis + 1, self.indexed() - genesis + 1);
         self.check_count("headers", &self.table(HEADERS)?, all)?;
         self.check_count("bodies", &self.table(BODIES)?, all)?;
         self.check_count("receipts", &self.table(RECEIPTS)?, all)?;
@@ -102,13 +104,36 @@ impl Reader {
         {
             return Err(damaged("its transactions or receipts are not those of its header"));
         }
-        if number <= self.finalized().number && !self.is_indexed(number, hash, &stored, counts)? {
+        if number <= self.indexed() && !self.is_indexed(number, hash, &stored, counts)? {
             return Err(damaged("the block, a transaction or a log of it cannot be found"));
         }
         Ok(hash)
     }
 
-    /// Whether a final block can be found in every way.
+    /// Every folded block above the oldest state has its keys, every key has what it held before, and nothing else is there.
+    fn check_history(&self) -> Result<()> {
+        let (changed, history) = (self.table(CHANGED)?, self.table(HISTORY)?);
+        let (oldest, folded) = (self.position.oldest, self.position.folded);
+        let mut rows = 0;
+        for number in oldest + 1..=folded {
+            let row = changed.get(number).map_err(|error| self.error(error))?;
+            let keys = row.as_ref().and_then(|row| history::keys(row.value()));
+            let Some(keys) = keys else {
+                return self.found(format!("the keys that block {number} wrote are missing"));
+            };
+            for key in keys {
+                let row = history.get(&history::row_key(key, number)).map_err(|error| self.error(error))?;
+                if row.is_none_or(|row| history::decode_before(row.value()).is_err()) {
+                    return self.found(format!("what block {number} wrote over is missing"));
+                }
+            }
+            rows += keys.len() as u64;
+        }
+        self.check_count("changed", &changed, folded - oldest)?;
+        self.check_count("history", &history, rows)
+    }
+
+    /// Whether an indexed block can be found in every way.
     fn is_indexed(&self, number: u64, hash: B256, receipts: &[u8], counts: &mut Counts) -> Result<bool> {
         let Ok(index) = Index::of(number, receipts) else { return Ok(false) };
         counts.transactions += index.transactions.len() as u64;

@@ -86,8 +86,9 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Writes how far the file is now.
+    /// Moves the table of values on, and writes how far the file is now.
     pub(crate) fn finish(mut self) -> Result<(Position, Moved), Failure> {
+        self.move_on()?;
         self.tables.meta()?.insert(POSITION, &self.position.encode()[..])?;
         Ok((self.position, self.arrivals.into_moved()))
     }
@@ -235,6 +236,11 @@ impl StepWriter<'_> {
             return Ok(());
         }
         let parent = self.header(from)?.parent_hash;
+        // What is above the final block is in the indexes as far as it was folded.
+        for number in from..=self.position.folded {
+            self.unindex(number)?;
+        }
+        self.unfold(from)?;
         for number in from..=newest.number {
             self.tables.headers()?.remove(number)?;
             self.tables.bodies()?.remove(number)?;

@@ -14,7 +14,7 @@ use crate::{
     tables::{META, Tables},
     values::Position,
 };
-use redb::ReadTransaction;
+use redb::{ReadTransaction, ReadableTable};
 use service::genesis::Genesis;
 
 /// Recognises a file, or makes it.
@@ -35,15 +35,24 @@ pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<Found> {
         read = engine.read()?;
     }
     let journal = journal(engine, &read)?;
-    let slot = Slot::new(engine, &read, journal.position.folded)?;
+    let slot = Slot::new(engine, &read, &journal.position)?;
     Ok(Found { journal, slot })
 }
 
-/// Adds the tables that the file's format lacks, in one step.
+/// Adds the tables that the file's format lacks, in one step. Its history begins with the state that it has: what blocks
+/// before that wrote over is not in it.
 fn upgrade(engine: &Engine, options: &Options) -> Result<(), Failure> {
     let transaction = engine.write()?;
     let mut tables = Tables::new(&transaction);
     tables.make_all()?;
+    let position = {
+        let value = tables.meta()?.get(POSITION)?;
+        value.and_then(|value| Position::decode_without_history(value.value()).ok())
+    };
+    let Some(position) = position else {
+        return Err(Failure::Refused(engine.damaged("it does not say how far it is".into())));
+    };
+    tables.meta()?.insert(POSITION, &position.encode()[..])?;
     tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
     drop(tables);
     transaction.commit()?;
@@ -97,6 +106,8 @@ fn make(engine: &Engine, options: &Options, genesis: &Genesis) -> Result<(), Fai
         finalized: id,
         newest: id,
         folded: number,
+        oldest: number,
+        rollbacks: 0,
         repeated: 0,
     };
     let none = Arrivals::default();

@@ -103,6 +103,16 @@ pub enum StoreError {
     /// There is more to look through than the time allows.
     #[error("looking took too long")]
     TooLong,
+    /// The state after a block is not in the history.
+    #[error(
+        "the state of block {number} is not kept; the oldest is that of block {oldest} (--history keeps more)"
+    )]
+    Pruned {
+        /// The block's number.
+        number: u64,
+        /// The oldest block whose state is there.
+        oldest: u64,
+    },
 }
 
 /// What to do after an error.

@@ -1,11 +1,13 @@
-//! What happens when blocks become final: they can be found by hash, their logs by address and topic, their
-//! transactions leave the journal, and the table of values moves on.
+//! How blocks are found, by hash, and their transactions and logs by hash, address and topic; and what happens when blocks
+//! become final: their transactions leave the journal.
+//!
+//! A block is in the indexes once it is final or folded. Until then it is in memory wherever the store is read, since a
+//! block leaves memory only after it was folded.
 
 use crate::{
     commit::{Failure, StepWriter, refused},
-    receipts, values,
+    receipts,
 };
-use alloy_primitives::B256;
 use redb::ReadableTable;
 use std::collections::BTreeSet;
 use types::BlockId;
@@ -63,31 +65,36 @@ impl StepWriter<'_> {
             return refused(format!("{through} cannot be final: another block has this number here"));
         }
         for number in finalized.number + 1..=through.number {
-            self.index(number)?;
+            if number > self.position.folded {
+                self.index(number)?;
+            }
+            let transactions = self.index_of(number)?.transactions;
+            self.take_out_all(&transactions)?;
         }
         self.position.finalized = through;
-        while self.position.folded + self.options.trail_blocks < through.number {
-            self.fold()?;
-        }
         Ok(())
     }
 
-    /// Makes a block findable.
+    /// What the index of a block consists of.
+    fn index_of(&mut self, number: u64) -> Result<Index, Failure> {
+        let receipts = self.tables.receipts()?.get(number)?;
+        let index = receipts.and_then(|bytes| Index::of(number, bytes.value()).ok());
+        index.map_or_else(|| refused(format!("there are no receipts of block {number}")), Ok)
+    }
+
+    /// Makes a block findable: when it is folded or final, whichever comes first.
     pub(crate) fn index(&mut self, number: u64) -> Result<(), Failure> {
         let hash = self.hash(number)?;
         self.tables.numbers()?.insert(&hash.0, number)?;
-        let index = {
-            let receipts = self.tables.receipts()?.get(number)?;
-            receipts.and_then(|bytes| Index::of(number, bytes.value()).ok())
-        };
-        let Some(index) = index else {
-            return refused(format!("there are no receipts of block {number}"));
-        };
+        let index = self.index_of(number)?;
         for (at, hash) in (0..).zip(&index.transactions) {
-            let before = self.tables.places()?.insert(hash, (number, at))?.is_some();
-            self.position.repeated += u64::from(before);
+            // The first place of a transaction stays.
+            if self.tables.places()?.get(hash)?.is_some() {
+                self.position.repeated += 1;
+            } else {
+                self.tables.places()?.insert(hash, (number, at))?;
+            }
         }
-        self.take_out_all(&index.transactions)?;
         for key in &index.addresses {
             self.tables.log_addresses()?.insert(key, ())?;
         }
@@ -97,21 +104,23 @@ impl StepWriter<'_> {
         Ok(())
     }
 
-    /// Takes what the next block wrote over into the table of values.
-    fn fold(&mut self) -> Result<(), Failure> {
-        let number = self.position.folded + 1;
-        let writes = {
-            let bytes = self.tables.writes()?.remove(number)?;
-            bytes.and_then(|bytes| values::decode_writes(bytes.value()).ok())
-        };
-        let Some(writes) = writes else {
-            return refused(format!("it is not known what block {number} wrote"));
-        };
-        let table = self.tables.values()?;
-        for (key, value) in &writes {
-            table.insert(key.as_bytes(), &B256::from(*value).0)?;
+    /// Takes a block out of the indexes again.
+    pub(crate) fn unindex(&mut self, number: u64) -> Result<(), Failure> {
+        let hash = self.hash(number)?;
+        self.tables.numbers()?.remove(&hash.0)?;
+        let index = self.index_of(number)?;
+        for (at, hash) in (0..).zip(&index.transactions) {
+            let place = self.tables.places()?.get(hash)?.map(|place| place.value());
+            if place == Some((number, at)) {
+                self.tables.places()?.remove(hash)?;
+            }
         }
-        self.position.folded = number;
+        for key in &index.addresses {
+            self.tables.log_addresses()?.remove(key)?;
+        }
+        for key in &index.topics {
+            self.tables.log_topics()?.remove(key)?;
+        }
         Ok(())
     }
 }

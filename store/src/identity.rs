@@ -11,8 +11,10 @@ use redb::{ReadTransaction, TableError};
 
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
 /// The format of everything else. Change it with any table or encoding, and say in [`check`] what becomes of the others.
-const SCHEMA: u32 = 4;
-/// This one lacks the table of stories and is the same otherwise: [`create`](crate::create) adds it.
+const SCHEMA: u32 = 5;
+/// This one lacks the history of values and is the same otherwise: [`create`](crate::create) adds it.
+const WITHOUT_HISTORY: u32 = 4;
+/// This one lacks the table of stories too.
 const WITHOUT_STORIES: u32 = 3;
 
 pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {
@@ -36,7 +38,7 @@ pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &ChainIde
     let (schema, chain) = rest.split_first_chunk().ok_or_else(|| StoreError::Foreign(path()))?;
     let schema = u32::from_le_bytes(*schema);
     match schema {
-        SCHEMA | WITHOUT_STORIES => {}
+        SCHEMA | WITHOUT_HISTORY | WITHOUT_STORIES => {}
         found if found > SCHEMA => return Err(StoreError::Newer { path: path(), found, known: SCHEMA }),
         found => return Err(StoreError::Older { path: path(), found }),
     }

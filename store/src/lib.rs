@@ -9,8 +9,10 @@
 //!               ├ sealed ────────────────────────▶ header, body, receipts, writes, codes of an unfinished block
 //!               ├ queue(Record) ─────────────────▶ journal of the queue, without what says nothing any more
 //!               │    Released ───────────────────▶ the blocks go; their transactions are in the pool again
-//!               │    Finalized ──────────────────▶ found by hash, logs by address and topic; the values move on (fold)
-//!               └ checkpoint ────────────────────▶ where following JAM begins
+//!               │    Finalized ──────────────────▶ the transactions leave the journal
+//!               ├ checkpoint ────────────────────▶ where following JAM begins
+//!               └ (each step) ───────────────────▶ blocks that left the window: found by hash, logs by address and topic;
+//!                                                  values move on (fold), what they held before is history
 //!
 //!   restart ── Store::load ──▶ Recovered: pool, blocks, queue, checkpoint      Store::states ──▶ the last states
 //!   rpc ────── Store::reader ──▶ Reader: blocks, receipts, transactions, logs on one snapshot
@@ -24,11 +26,12 @@
 //!   [`StoreError::Uncertain`]; then the *same* batch may be tried again, and nothing else.
 //! * **Any number of accepts are one step**: one write to the log at the beginning of the file, and one sync for all.
 //! * **Where a transaction is follows from the blocks.** A block is written once, when it is sealed; when it becomes final
-//!   only indexes are added. An accepted transaction is in the pool unless an unfinished block holds it, so a release is
+//!   or leaves the window only indexes are added. An accepted transaction is in the pool unless an unfinished block holds it, so a release is
 //!   complete as soon as the blocks are gone.
-//! * **The values trail finality** by [`Options::trail_blocks`]; the journal keeps what the blocks above wrote. So the
-//!   states of that many final blocks, and of all unfinished ones, are layers that a restart makes again, each compared
-//!   with its header.
+//! * **The values trail the newest block** by [`Options::window_blocks`], final or not; the journal keeps what the blocks
+//!   above wrote. So the states of that many blocks are layers that a restart makes again, each compared with its header.
+//! * **What is written over is kept** (the history), so the values after any block can be read, and a release of blocks that
+//!   were folded takes them out again in its own step. [`Options::history_blocks`] says how long.
 //! * **Nobody holds a snapshot for long**, or the file would grow with every commit: a [`Base`] always reads the newest
 //!   snapshot with the same values. A [`Reader`] is one snapshot; drop it when the question is answered.
 //! * **Whose file it is** ([`ChainIdentity`]) and which format it has is looked at first. Another chain's, a newer, an older, a
@@ -42,7 +45,8 @@
 //! |---|---|
 //! | ended transactions remembered | [`Options::ended_max`] |
 //! | transactions whose released blocks are remembered | those in the journal, final ones, and ended ones that are remembered |
-//! | states | [`Options::trail_blocks`], and the unfinished ones |
+//! | states in memory | [`Options::window_blocks`] and an eighth more, fewer if they changed more than 8 MiB |
+//! | states in the file | [`Options::history_blocks`], and the unfinished ones |
 //! | the queue's records | those of unfinished blocks |
 //! | logs in an answer, and the time to find them | an argument of [`Reader::logs`] |
 //! | memory for pages | [`Options::cache_bytes`] |
@@ -90,6 +94,7 @@ mod create;
 mod engine;
 mod error;
 mod finality;
+mod history;
 mod identity;
 mod log;
 mod logs;

@@ -110,7 +110,7 @@ impl Reader {
         filter: &LogFilter,
         limits: LogLimits,
     ) -> Result<Vec<FoundLog>> {
-        let (first, last) = (*blocks.start(), (*blocks.end()).min(self.finalized().number));
+        let (first, last) = (*blocks.start(), (*blocks.end()).min(self.indexed()));
         if first > last || filter.topics.len() > 4 {
             return Ok(vec![]);
         }

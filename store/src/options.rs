@@ -23,8 +23,11 @@ pub struct Options {
     pub chain: ChainIdentity,
     /// The parameters of the JAM chain, for its checkpoint.
     pub params: Params,
-    /// So many blocks the table of values stays behind the final one: that many states can be asked for.
-    pub trail_blocks: u64,
+    /// So many blocks the table of values stays behind the newest one: so many states are in memory, with their trees. At
+    /// least one; some more before they are folded together.
+    pub window_blocks: u64,
+    /// The states of so many blocks below the newest can be read; of all if `None`. Unfinished blocks always can.
+    pub history_blocks: Option<u64>,
     /// So many transactions that ended are remembered with their reason.
     pub ended_max: u64,
     /// Memory for pages of the file.
@@ -32,8 +35,15 @@ pub struct Options {
 }
 
 impl Options {
-    /// The usual ones: 128 states, 65,536 ended transactions, 256 MiB of pages.
+    /// The usual ones: 256 states in memory, those of all blocks in the file, 65,536 ended transactions, 64 MiB of pages.
     pub const fn new(chain: ChainIdentity, params: Params) -> Self {
-        Self { chain, params, trail_blocks: 128, ended_max: 1 << 16, cache_bytes: 256 << 20 }
+        Self {
+            chain,
+            params,
+            window_blocks: 256,
+            history_blocks: None,
+            ended_max: 1 << 16,
+            cache_bytes: 64 << 20,
+        }
     }
 }

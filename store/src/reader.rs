@@ -57,6 +57,11 @@ impl Reader {
         self.position.newest
     }
 
+    /// The last block that can be found by hash, and whose logs can: final or folded. Those above it are in memory.
+    pub fn indexed(&self) -> u64 {
+        self.position.finalized.number.max(self.position.folded)
+    }
+
     pub(crate) fn table<K: Key, V: Value>(
         &self,
         definition: TableDefinition<'static, K, V>,
@@ -91,7 +96,7 @@ impl Reader {
         self.numbered(HEADERS, number, |bytes| Some(BlockId::new(number, keccak256(bytes))))
     }
 
-    /// The number of a final block.
+    /// The number of a block that is [indexed](Self::indexed).
     pub fn number(&self, hash: &B256) -> Result<Option<u64>> {
         let number = self.table(NUMBERS)?.get(&hash.0).map_err(|error| self.error(error))?;
         Ok(number.map(|number| number.value()))
@@ -131,13 +136,13 @@ impl Reader {
         Ok(Some(ReceiptedBlock { block, receipts }))
     }
 
-    /// Where a final transaction stands: the block's number, and its index there.
+    /// Where a transaction of an [indexed](Self::indexed) block stands: the block's number, and its index there.
     pub fn place(&self, hash: &B256) -> Result<Option<(u64, u32)>> {
         let place = self.table(PLACES)?.get(&hash.0).map_err(|error| self.error(error))?;
         Ok(place.map(|place| place.value()))
     }
 
-    /// A final transaction with its place.
+    /// The same with the transaction.
     pub fn transaction(&self, hash: &B256) -> Result<Option<(Transaction, u64, u32)>> {
         let Some((number, index)) = self.place(hash)? else { return Ok(None) };
         let tx = self.numbered(BODIES, number, |bytes| body::decode_one(bytes, index).ok().flatten())?;

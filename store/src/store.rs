@@ -13,7 +13,7 @@ use crate::{
     tables::Tables,
     values::Position,
 };
-use driver::Batch;
+use driver::{Batch, Folded};
 use redb::ReadTransaction;
 use service::genesis::Genesis;
 use std::{
@@ -191,13 +191,14 @@ impl Store {
         }
         let (position, moved) = step.finish()?;
         transaction.commit()?;
-        let folded = journal.position.folded != position.folded;
+        let was = journal.position;
+        let folded = (was.folded, was.rollbacks) != (position.folded, position.rollbacks);
         journal.arrivals.apply(moved);
         journal.logged = Logged::default();
         journal.position = position;
         self.0.repeated.store(position.repeated, Ordering::Relaxed);
         // What is durable is durable; a table that cannot be read says so when it is read.
-        let _ = self.0.refresh(position.folded);
+        let _ = self.0.refresh(&position);
         Ok(folded)
     }
 
@@ -230,7 +231,7 @@ impl Store {
         let written = found.position.step > writer.journal.position.step;
         self.0.repeated.store(found.position.repeated, Ordering::Relaxed);
         writer.journal = found;
-        self.0.refresh(writer.journal.position.folded)?;
+        self.0.refresh(&writer.journal.position)?;
         Ok(written)
     }
 
@@ -273,6 +274,11 @@ impl Store {
     /// The table of values as it is now.
     pub fn base(&self) -> Base {
         Base::new(Arc::clone(&self.0), self.0.slot())
+    }
+
+    /// The values after a block that was folded; `None` if it is above the folded one, an error if it was pruned.
+    pub fn values_at(&self, number: u64) -> Result<Option<Base>> {
+        self.base().at(number)
     }
 
     /// All codes, always as they are now.
@@ -321,13 +327,13 @@ impl Shared {
     }
 
     /// Lets go of old pages: whoever reads values reads them from the newest commit that has the same ones.
-    pub(crate) fn refresh(&self, folded: u64) -> Result<()> {
+    pub(crate) fn refresh(&self, position: &Position) -> Result<()> {
         let read = self.engine.read()?;
         let slot = self.slot();
-        if slot.height == folded {
-            return slot.refresh(&self.engine, &read);
+        if slot.is_at(position) {
+            return slot.refresh(&self.engine, &read, position);
         }
-        let next = Arc::new(Slot::new(&self.engine, &read, folded)?);
+        let next = Arc::new(Slot::new(&self.engine, &read, position)?);
         *self.slot.write().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(())
     }
@@ -353,7 +359,7 @@ impl Shared {
         if self.engine.openings() == openings {
             self.engine.reopen()?;
         }
-        self.refresh(writer.journal.position.folded)
+        self.refresh(&writer.journal.position)
     }
 }
 

@@ -25,16 +25,20 @@ pub(crate) const BODIES: Definition<u64, &[u8]> = TableDefinition::new("bodies")
 pub(crate) const RECEIPTS: Definition<u64, &[u8]> = TableDefinition::new("receipts");
 /// What the same blocks wrote to the state, as long as the table of values does not have it.
 pub(crate) const WRITES: Definition<u64, &[u8]> = TableDefinition::new("writes");
-/// Numbers of final blocks by hash.
+/// Numbers of final and of folded blocks by hash.
 pub(crate) const NUMBERS: Definition<&[u8; 32], u64> = TableDefinition::new("numbers");
-/// Block and index of final transactions by hash.
+/// Block and index of the transactions of the same blocks, by hash.
 pub(crate) const PLACES: Definition<&[u8; 32], (u64, u32)> = TableDefinition::new("places");
-/// Final blocks in which an address logged: address, number.
+/// Those of the same blocks in which an address logged: address, number.
 pub(crate) const LOG_ADDRESSES: Definition<&[u8; 28], ()> = TableDefinition::new("log addresses");
-/// Final blocks with a log that has a topic at a position: position, topic, number.
+/// Those of the same blocks with a log that has a topic at a position: position, topic, number.
 pub(crate) const LOG_TOPICS: Definition<&[u8; 41], ()> = TableDefinition::new("log topics");
-/// The state some blocks behind the final one.
+/// The state some blocks behind the newest one.
 pub(crate) const VALUES: Definition<&[u8; 32], &[u8; 32]> = TableDefinition::new("values");
+/// What a key held before a folded block wrote it: key, number.
+pub(crate) const HISTORY: Definition<&[u8; 40], &[u8]> = TableDefinition::new("history");
+/// The keys that folded blocks wrote, as long as the history has what they held before.
+pub(crate) const CHANGED: Definition<u64, &[u8]> = TableDefinition::new("changed");
 /// Codes by hash.
 pub(crate) const CODES: Definition<&[u8; 32], &[u8]> = TableDefinition::new("codes");
 
@@ -125,6 +129,8 @@ tables! {
     log_addresses LOG_ADDRESSES: &'static [u8; 28] => ();
     log_topics LOG_TOPICS: &'static [u8; 41] => ();
     values VALUES: &'static [u8; 32] => &'static [u8; 32];
+    history HISTORY: &'static [u8; 40] => &'static [u8];
+    changed CHANGED: u64 => &'static [u8];
     codes CODES: &'static [u8; 32] => &'static [u8];
 }
 

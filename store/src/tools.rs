@@ -42,6 +42,10 @@ pub struct Stat {
     pub newest: BlockId,
     /// The block whose state the table of values holds.
     pub folded: u64,
+    /// The oldest block whose state can be read.
+    pub oldest: u64,
+    /// How often blocks were released that the table of values had already, and were taken out of it again.
+    pub rollbacks: u64,
     /// Every table.
     pub tables: Vec<TableSize>,
 }
@@ -65,6 +69,8 @@ impl Store {
             finalized: reader.finalized(),
             newest: reader.newest(),
             folded: reader.position.folded,
+            oldest: reader.position.oldest,
+            rollbacks: reader.position.rollbacks,
             tables: sizes
                 .into_iter()
                 .map(|(name, entries, bytes)| TableSize { name, entries, bytes })

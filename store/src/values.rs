@@ -86,6 +86,10 @@ pub(crate) struct Position {
     pub(crate) newest: BlockId,
     /// The block whose state the table of values holds.
     pub(crate) folded: u64,
+    /// The oldest block whose state can be read.
+    pub(crate) oldest: u64,
+    /// Counts how often folded blocks were taken back: with `folded` it says which values the table holds.
+    pub(crate) rollbacks: u64,
     /// Counts transactions that became final although they were final before. There must never be one.
     pub(crate) repeated: u64,
 }
@@ -94,7 +98,7 @@ impl Position {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let counts = [self.step, self.arrivals, self.ended, self.records, self.build, self.repeated];
-        let numbers = counts.into_iter().chain([self.genesis, self.folded]);
+        let numbers = counts.into_iter().chain([self.genesis, self.folded, self.oldest, self.rollbacks]);
         numbers.for_each(|number| number.encode_to(&mut out));
         put_id(self.finalized, &mut out);
         put_id(self.newest, &mut out);
@@ -102,17 +106,39 @@ impl Position {
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(bytes, true)
+    }
+
+    /// As files without history have it.
+    pub(crate) fn decode_without_history(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Self::read(bytes, false)
+    }
+
+    fn read(bytes: &[u8], has_history: bool) -> Result<Self, DecodeError> {
         whole(unsealed(bytes)?, |input| {
             let mut next = || u64::decode_from(input);
             let (step, arrivals, ended, records) = (next()?, next()?, next()?, next()?);
             let (build, repeated, genesis, folded) = (next()?, next()?, next()?, next()?);
+            let (oldest, rollbacks) = if has_history { (next()?, next()?) } else { (folded, 0) };
             let (finalized, newest) = (take_id(input)?, take_id(input)?);
-            let ordered =
-                genesis <= folded && folded <= finalized.number && finalized.number <= newest.number;
-            if !ordered {
-                return Err(inconsistent(input, "final, folded and newest block are out of order"));
+            let kept = genesis <= oldest && oldest <= folded && folded <= newest.number;
+            if !kept || oldest > finalized.number || finalized.number > newest.number {
+                return Err(inconsistent(input, "oldest, final, folded and newest block are out of order"));
             }
-            Ok(Self { step, arrivals, ended, records, build, genesis, finalized, newest, folded, repeated })
+            Ok(Self {
+                step,
+                arrivals,
+                ended,
+                records,
+                build,
+                genesis,
+                finalized,
+                newest,
+                folded,
+                oldest,
+                rollbacks,
+                repeated,
+            })
         })
     }
 }

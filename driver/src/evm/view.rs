@@ -1,12 +1,12 @@
 //! What readers see of the blocks and of the open one. Everything large is shared.
 
-use super::{EvmBlocks, EvmCodes};
+use super::{EvmBlocks, EvmCodes, Folded};
 use crate::{Blocks, Broken};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use core::fmt::Debug;
-use state::{Codes, Layer, Values, evm::BlockChanges};
+use state::{Codes, Layer, evm::BlockChanges};
 use std::{collections::BTreeMap, sync::Arc};
-use types::{BlockId, ReceiptedBlock, Sizes, Transaction};
+use types::{BlockId, Chunked, ReceiptedBlock, Sizes, Transaction};
 
 /// A block in memory, with the state after it.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ impl<V> ShownBlock<V> {
 /// The blocks in memory.
 #[derive(Clone, Debug)]
 pub struct EvmView<V, C> {
-    /// Oldest first, without a gap; the last is the newest.
-    pub blocks: Vec<ShownBlock<V>>,
+    /// Oldest first, without a gap; the last is the newest. Shared with other views, so that one costs what it changes.
+    pub blocks: Chunked<Arc<ShownBlock<V>>>,
     /// Every code that their states have.
     pub codes: EvmCodes<C>,
     /// How large the newest blocks came out, by number. Not known of blocks from before a restart.
@@ -56,18 +56,39 @@ pub struct OpenView<V, C> {
 
 impl<V, C> EvmBlocks<V, C>
 where
-    V: Values + Clone + Debug,
+    V: Folded + Clone + Debug,
     C: Codes + Clone + Debug,
 {
-    pub(super) fn shown(&self) -> EvmView<V, C> {
-        let finals = self.finals.values().cloned();
-        let blocks = finals.chain(self.unfinished.values().map(super::Built::receipted));
-        let blocks = blocks.filter_map(|block| {
-            let layer = self.states.get(&block.block.id().number)?.clone();
-            Some(ShownBlock { block, layer })
-        });
+    /// Shows a block, if its state is in memory.
+    pub(super) fn show(&mut self, number: u64) {
+        let built = self.unfinished.get(&number).map(super::Built::receipted);
+        let block = built.or_else(|| self.finals.get(&number).cloned());
+        if let (Some(block), Some(layer)) = (block, self.states.get(&number)) {
+            self.shown.push(Arc::new(ShownBlock { block, layer: layer.clone() }));
+        }
+    }
+
+    /// Shows all blocks whose states are in memory: after their states got another base.
+    pub(super) fn show_all(&mut self) {
+        self.shown = Chunked::default();
+        let numbers = self.states.keys().copied().collect::<Vec<_>>();
+        numbers.into_iter().for_each(|number| self.show(number));
+    }
+
+    /// Hides blocks whose states are not in memory any more.
+    pub(super) fn hide(&mut self) {
+        let oldest = self.states.first_key_value().map_or(0, |(number, _)| *number);
+        let hidden = self.shown.iter().take_while(|block| block.id().number < oldest).count();
+        self.shown.drop_front(hidden);
+        let newest = self.newest_id().number;
+        while self.shown.last().is_some_and(|block| block.id().number > newest) {
+            self.shown.pop();
+        }
+    }
+
+    pub(super) fn view_now(&self) -> EvmView<V, C> {
         EvmView {
-            blocks: blocks.collect(),
+            blocks: self.shown.clone(),
             codes: self.codes.clone(),
             sizes: Arc::clone(&self.sizes),
             rebased: self.rebased,

@@ -223,10 +223,12 @@ options! {
 
     /// Where everything durable is kept.
     "Data" data_dir "data-dir" "PECTIN_DATA_DIR": PathBuf = "pectin-data; in dev nothing is kept" like "pectin-data",
-    /// States below the final one that can be asked about.
-    "Data" states_kept "states-kept" "PECTIN_STATES_KEPT": u64 = "128",
+    /// Blocks below the newest whose states can be read (eth_call, eth_getBalance, traces, ..). Unfinished blocks always can.
+    "Data" history "history" "PECTIN_HISTORY": u64 = "all" like "1000000",
+    /// The newest blocks whose states are in memory with their trees: eth_getProof is for these.
+    "Data" proof_window "proof-window" "PECTIN_PROOF_WINDOW": u64 = "256",
     /// Bytes of memory for pages of the data file.
-    "Data" cache_bytes "cache-bytes" "PECTIN_CACHE_BYTES": usize = "268435456",
+    "Data" cache_bytes "cache-bytes" "PECTIN_CACHE_BYTES": usize = "67108864",
 
     /// Who gets the fees.
     "Building" fee_recipient "fee-recipient" "PECTIN_FEE_RECIPIENT": Address = "0x0000000000000000000000000000000000000000",

@@ -127,7 +127,8 @@ impl Setup {
             jam_genesis: self.spec.genesis_hash(),
         };
         let mut options = store::Options::new(chain, self.spec.params);
-        options.trail_blocks = self.options.states_kept.unwrap_or(options.trail_blocks);
+        options.window_blocks = self.options.proof_window.unwrap_or(options.window_blocks);
+        options.history_blocks = self.options.history;
         options.cache_bytes = self.options.cache_bytes.unwrap_or(options.cache_bytes);
         let opened = match &self.data_dir {
             None => Store::in_memory(options, &self.genesis),
@@ -213,7 +214,8 @@ impl Setup {
     fn builder(&self, service: service::Config) -> EvmBuilder {
         let mut builder = EvmBuilder::new(self.bundler(service), self.secret.clone());
         builder.beneficiary = self.options.fee_recipient.unwrap_or_default();
-        builder.states_kept = self.options.states_kept.unwrap_or(builder.states_kept);
+        // What is folded leaves memory before: see `store::Options::window_blocks`.
+        builder.states_kept = u64::MAX;
         builder
     }
 

@@ -66,15 +66,17 @@ fn modules(api: &Api, params: &Params) -> Result<Json, Error> {
 fn capabilities(api: &Api, params: &Params) -> Result<Json, Error> {
     let snapshot = api.feed.snapshot();
     let (genesis, head) = (U64::from(api.chain.genesis.number), snapshot.latest().id());
-    let oldest_state = U64::from(snapshot.blocks()[0].id().number);
+    let oldest_proof = U64::from(snapshot.blocks()[0].id().number);
+    let oldest_state = api.archive.oldest_state().map_err(Error::internal)?.map_or(oldest_proof, U64::from);
     let kept = json!({ "disabled": false, "oldestBlock": genesis });
     let states = json!({ "disabled": false, "oldestBlock": oldest_state });
+    let proofs = json!({ "disabled": false, "oldestBlock": oldest_proof });
     none(
         api,
         params,
         &json!({
             "head": { "number": U64::from(head.number), "hash": head.hash },
-            "state": states, "stateproofs": states,
+            "state": states, "stateproofs": proofs,
             "tx": kept, "logs": kept, "receipts": kept, "blocks": kept,
         }),
     )

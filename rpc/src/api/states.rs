@@ -90,7 +90,9 @@ fn proof(api: &Api, params: &Params) -> Result<Json, Error> {
     if keys.len() > max {
         return Err(Error::params(format!("too many keys: {}, at most {max}", keys.len())));
     }
-    let state = state(api, params, 2)?;
+    params.at_most(3)?;
+    let AtAny(at) = params.optional(2)?.unwrap_or_default();
+    let state = api.reading().provable(at)?;
     let account = state.account(address).map_err(Error::internal)?;
     let proof = state.proof(address, &keys).map_err(Error::internal)?;
     // What does not exist has no hashes either.

@@ -1,4 +1,4 @@
-//! Blocks that are final: what the node's store must answer.
+//! Blocks that are not in memory, and the states after them: what the node's store must answer.
 
 mod found;
 mod memory;
@@ -6,6 +6,7 @@ mod memory;
 pub(crate) use found::FoundLogs;
 pub use memory::MemoryArchive;
 
+use crate::State;
 use alloy_consensus::Header;
 use alloy_eips::eip4895::Withdrawal;
 use alloy_primitives::{Address, B256, Log, LogData};
@@ -21,6 +22,9 @@ pub enum ArchiveError {
     /// There is more to look through than the time allows.
     #[error("looking took too long")]
     TooLong,
+    /// What was asked for is not kept any more. A client is told the sentence.
+    #[error("{0}")]
+    Gone(String),
 }
 
 impl ArchiveError {
@@ -50,7 +54,7 @@ pub struct TxLocation {
     pub index: usize,
 }
 
-/// Final blocks, the genesis included. Reads may be slow but must not wait for the driver.
+/// Blocks from the genesis on, at least all that are in no snapshot. Reads may be slow but must not wait for the driver.
 pub trait Archive: Send + Sync + 'static {
     /// The block with this number.
     fn block(&self, number: u64) -> Result<Option<ReceiptedBlock>, ArchiveError>;
@@ -76,6 +80,16 @@ pub trait Archive: Send + Sync + 'static {
 
     /// What became of a transaction in blocks that were given up; `None` if there was no such block.
     fn story(&self, _hash: &B256) -> Result<Option<Story>, ArchiveError> {
+        Ok(None)
+    }
+
+    /// The header of a block, and the state after it; `None` if there is none. [`ArchiveError::Gone`] if it was pruned.
+    fn state(&self, _number: u64) -> Result<Option<(Header, Arc<dyn State>)>, ArchiveError> {
+        Ok(None)
+    }
+
+    /// The oldest block whose state is kept; `None` if no states are.
+    fn oldest_state(&self) -> Result<Option<u64>, ArchiveError> {
         Ok(None)
     }
 

@@ -27,8 +27,9 @@ const REFUSING: std::ops::Range<u32> = 7..10;
 const LAST_SEND: u32 = 24;
 /// By then everything is final.
 const SLOTS_MAX: u32 = 90;
-/// The table of values trails finality by so many blocks: few, so that folding happens.
-const TRAIL_BLOCKS: u64 = 3;
+/// The table of values trails the newest block by so many: few, so that unfinished blocks are folded, and taken back when they
+/// are released.
+const WINDOW_BLOCKS: u64 = 1;
 
 /// What a run came to.
 #[derive(Clone, Debug)]
@@ -124,7 +125,6 @@ impl World {
         let chain = JamChain::new(config, genesis.id());
         let mut builder = EvmBuilder::new(blocks::bundler(config), Ed25519Secret::trivial(99));
         builder.beneficiary = BENEFICIARY;
-        builder.states_kept = TRAIL_BLOCKS;
         let started = Started {
             settings: Settings::default(),
             params: Params::TINY,
@@ -143,7 +143,7 @@ impl World {
             jam_genesis: chain.genesis(),
         };
         let mut options = Options::new(identity, Params::TINY);
-        options.trail_blocks = TRAIL_BLOCKS;
+        options.window_blocks = WINDOW_BLOCKS;
         let disk = Disk::new();
         let store = Store::on_disk(&disk, options.clone(), &genesis).map_err(|why| why.to_string())?;
         let driver = start(&started, &builder, &store, Time::ZERO)?;
@@ -366,7 +366,12 @@ impl World {
         if chain != ours {
             return Err(format!("the service's final head is {chain}, the file's {ours}"));
         }
-        Ok(())
+        let stat = self.store.stat().map_err(|why| why.to_string())?;
+        if stat.rollbacks == 0 {
+            return Err("no folded block was taken back, which the script is for".into());
+        }
+        // Every state of the past, and every index.
+        self.store.check(|_| ()).map_err(|why| why.to_string())
     }
 }
 

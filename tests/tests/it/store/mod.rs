@@ -2,6 +2,7 @@
 
 mod crash;
 mod flow;
+mod history;
 mod journal;
 mod logs;
 mod refusals;

@@ -1,4 +1,5 @@
-//! A whole life in steps: accepted, replaced, sealed, submitted, released, sealed again, final, folded.
+//! A whole life in steps: accepted, replaced, sealed, submitted, folded, released (what was folded is taken back), sealed
+//! again, final.
 
 use alloy_primitives::{Address, B256, U256};
 use harness::blocks::{self, Call, MemoryChain, SERVICE, Wallet, contracts};
@@ -51,7 +52,7 @@ pub(super) fn identity() -> ChainIdentity {
 }
 
 pub(super) fn options() -> Options {
-    Options { trail_blocks: 2, ended_max: 2, cache_bytes: 1 << 20, ..Options::new(identity(), Params::TINY) }
+    Options { window_blocks: 1, ended_max: 2, cache_bytes: 1 << 20, ..Options::new(identity(), Params::TINY) }
 }
 
 /// A chain on that first block.
