@@ -1,8 +1,10 @@
-//! The data that a validator holds for others: shards of bundles until they are available, exported segments for good.
+//! The data that a validator holds for others: shards of bundles until they are available, and the newest exported
+//! segments; older ones are on disk.
 
 use alloy_primitives::Bytes;
 use jam::{
     Hash, Params, SegmentRoot, Shards,
+    bundle::Import,
     erasure::erasure_leaf,
     hash::blake2b,
     merkle::{SegmentTree, balanced_path, balanced_proves},
@@ -21,7 +23,7 @@ pub struct DataLimits {
 
 impl Default for DataLimits {
     fn default() -> Self {
-        Self { shard_bytes_max: 512 << 20, segment_bytes_max: 256 << 20 }
+        Self { shard_bytes_max: 512 << 20, segment_bytes_max: 8 << 20 }
     }
 }
 
@@ -33,6 +35,21 @@ struct AllShards {
     leaves: Vec<[u8; 64]>,
 }
 
+/// Shards that are held.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    root: Hash,
+    bytes: usize,
+    /// When they came, and when their report last waited for availability.
+    since: u32,
+    pending: Option<u32>,
+}
+
+/// A report cannot be made that many slots after its package was evaluated: its anchor is not recent any more.
+const REPORTED_WITHIN_SLOTS: u32 = 10;
+/// So many slots after a report stopped waiting its shards are kept, should the chain be another one.
+const AVAILABLE_SLOTS: u32 = 3;
+
 /// What a validator holds.
 #[derive(Debug, Default)]
 pub struct Data {
@@ -41,7 +58,7 @@ pub struct Data {
     all: HashMap<Hash, AllShards>,
     /// As assurer: the erasure roots whose shard was checked.
     own: HashMap<Hash, ShardAnswer>,
-    order: VecDeque<(Hash, usize)>,
+    order: VecDeque<Held>,
     shard_bytes: usize,
     segments: HashMap<SegmentRoot, Exported>,
     segment_order: VecDeque<SegmentRoot>,
@@ -75,7 +92,7 @@ impl Data {
     }
 
     /// Holds all shards of a package that was evaluated here.
-    pub fn hold_all(&mut self, shards: Shards) {
+    pub fn hold_all(&mut self, shards: Shards, slot: u32) {
         if self.all.contains_key(&shards.root) {
             return;
         }
@@ -85,28 +102,52 @@ impl Data {
             (bytes(shards.bundle), shards.segments.into_iter().map(bytes).collect::<Vec<_>>());
         let held = size(&bundle) + segments.iter().map(|shards| size(shards)).sum::<usize>();
         self.all.insert(shards.root, AllShards { bundle, segments, leaves: shards.leaves });
-        self.note(shards.root, held);
+        self.note(shards.root, held, slot);
     }
 
     /// Holds this validator's shard, which [is justified](is_justified).
-    pub fn hold_own(&mut self, erasure_root: Hash, answer: ShardAnswer) {
+    pub fn hold_own(&mut self, erasure_root: Hash, answer: ShardAnswer, slot: u32) {
         let segments = answer.segment_shards.iter().map(|shard| shard.len()).sum::<usize>();
         let size = answer.bundle_shard.len() + segments;
         if self.own.insert(erasure_root, answer).is_none() {
-            self.note(erasure_root, size);
+            self.note(erasure_root, size, slot);
         }
     }
 
-    fn note(&mut self, root: Hash, size: usize) {
-        self.order.push_back((root, size));
-        self.shard_bytes += size;
+    fn note(&mut self, root: Hash, bytes: usize, slot: u32) {
+        self.order.push_back(Held { root, bytes, since: slot, pending: None });
+        self.shard_bytes += bytes;
         while self.shard_bytes > self.limits.shard_bytes_max && self.order.len() > 1 {
-            if let Some((oldest, size)) = self.order.pop_front() {
-                self.shard_bytes -= size;
-                self.all.remove(&oldest);
-                self.own.remove(&oldest);
+            if let Some(oldest) = self.order.pop_front() {
+                self.forget(&oldest);
             }
         }
+    }
+
+    fn forget(&mut self, held: &Held) {
+        self.shard_bytes -= held.bytes;
+        self.all.remove(&held.root);
+        self.own.remove(&held.root);
+    }
+
+    /// Lets go of shards that nobody will ask for: their report became available some slots ago, or was never made. `pending`
+    /// are the erasure roots of reports that wait for availability in this slot.
+    pub fn retain(&mut self, slot: u32, pending: &[Hash]) {
+        let mut order = core::mem::take(&mut self.order);
+        order.retain_mut(|held| {
+            if pending.contains(&held.root) {
+                held.pending = Some(slot);
+            }
+            let stays = match held.pending {
+                Some(last) => slot.saturating_sub(last) <= AVAILABLE_SLOTS,
+                None => slot.saturating_sub(held.since) <= REPORTED_WITHIN_SLOTS,
+            };
+            if !stays {
+                self.forget(held);
+            }
+            stays
+        });
+        self.order = order;
     }
 
     /// Whether this validator holds its shard.
@@ -149,11 +190,16 @@ impl Data {
     }
 
     /// A segment with its proof.
-    pub fn segment(&self, root: &SegmentRoot, index: u16) -> Option<jam::bundle::Import> {
-        let exported = self.segments.get(root)?;
-        let segment = exported.segments.get(usize::from(index))?.clone();
-        Some(jam::bundle::Import { segment, proof: exported.tree.proof(index.into()) })
+    pub fn segment(&self, root: &SegmentRoot, index: u16) -> Option<Import> {
+        let Exported { segments, tree } = self.segments.get(root)?;
+        import(segments, tree, index)
     }
+}
+
+/// A segment with its proof.
+pub fn import(segments: &[Bytes], tree: &SegmentTree, index: u16) -> Option<Import> {
+    let segment = segments.get(usize::from(index))?.clone();
+    Some(Import { segment, proof: tree.proof(index.into()) })
 }
 
 #[cfg(test)]
@@ -168,7 +214,7 @@ mod tests {
         let shards = Shards::new(ErasureCode::new(&params), &bundle, &[Bytes::from(vec![1; 4104])]).unwrap();
         let root = shards.root;
         let mut data = Data::new(DataLimits::default());
-        data.hold_all(shards);
+        data.hold_all(shards, 0);
         for index in 0..6 {
             let mut answer = data.shard(&root, index).unwrap();
             assert!(is_justified(&params, root, index, &answer));
@@ -185,7 +231,7 @@ mod tests {
         let mut data = Data::new(limits);
         for byte in 0..5 {
             let answer = ShardAnswer { bundle_shard: vec![byte; 400].into(), ..ShardAnswer::default() };
-            data.hold_own(Hash::repeat_byte(byte), answer);
+            data.hold_own(Hash::repeat_byte(byte), answer, 0);
             data.keep_segments(vec![Bytes::from(vec![byte; 4104])]);
         }
         let held = (0..5).filter(|byte| data.holds(&Hash::repeat_byte(*byte))).collect::<Vec<_>>();
@@ -195,6 +241,24 @@ mod tests {
         let import = data.segment(&root, 0).unwrap();
         assert!(jam::merkle::segment_proves(root, 0, &import.segment, &import.proof));
         assert!(data.segment(&root, 1).is_none());
+    }
+
+    #[test]
+    fn shards_go_when_they_are_available_or_come_too_late() {
+        let mut data = Data::new(DataLimits::default());
+        let [available, waiting, never] = [1, 2, 3].map(Hash::repeat_byte);
+        for root in [available, waiting, never] {
+            let answer = ShardAnswer { bundle_shard: vec![1; 400].into(), ..ShardAnswer::default() };
+            data.hold_own(root, answer, 5);
+        }
+        let held = |data: &Data| [available, waiting, never].map(|root| data.holds(&root));
+        data.retain(6, &[available, waiting]);
+        data.retain(7 + AVAILABLE_SLOTS, &[waiting]);
+        assert_eq!(held(&data), [false, true, true]);
+        data.retain(5 + REPORTED_WITHIN_SLOTS, &[waiting]);
+        assert_eq!(held(&data), [false, true, true]);
+        data.retain(6 + REPORTED_WITHIN_SLOTS, &[waiting]);
+        assert_eq!((held(&data), data.shard_bytes), ([false, true, false], 400));
     }
 
     #[test]

@@ -7,14 +7,16 @@
 use crate::chain::{Entries, Node, Rules, Tree, TreeLimits};
 use alloy_primitives::Bytes;
 use jam::{
-    Block, ChainSpec, Hash, HeaderHash,
+    Block, ChainSpec, Hash, HeaderHash, SegmentRoot,
     codec::{Decode, Encode},
     hash::blake2b,
     merkle::SegmentTree,
     params::SEGMENT_BYTES,
 };
+use parking_lot::Mutex;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 use std::{
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -28,6 +30,8 @@ const BLOCKS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("blocks")
 const SEGMENTS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("segments");
 /// Packages whose segments are kept; the oldest go.
 const EXPORTS_MAX: u64 = 4096;
+/// Memory for pages of the file. There are six of them in one process, and little of them is read.
+const CACHE_BYTES: usize = 4 << 20;
 
 const CHAIN: &str = "chain";
 const STATE: &str = "state";
@@ -76,6 +80,13 @@ pub enum StoreError {
 pub struct Store {
     db: Database,
     path: PathBuf,
+    /// Where the exported segments with some root are.
+    exported: Mutex<HashMap<Hash, u64>>,
+}
+
+/// The root that stands before exported segments.
+fn root_of(bytes: &[u8]) -> Hash {
+    Hash::from_slice(bytes.get(..32).unwrap_or(&[0; 32]))
 }
 
 type Outcome<T> = Result<T, Box<redb::Error>>;
@@ -90,9 +101,9 @@ impl Store {
         std::fs::create_dir_all(directory)
             .map_err(|error| StoreError::Directory { path: directory.into(), error })?;
         let path = directory.join("validator.redb");
-        let db = Database::create(&path)
-            .map_err(|error| StoreError::File { path: path.clone(), error: boxed(error) })?;
-        let store = Self { db, path };
+        let db = Database::builder().set_cache_size(CACHE_BYTES).create(&path);
+        let db = db.map_err(|error| StoreError::File { path: path.clone(), error: boxed(error) })?;
+        let mut store = Self { db, path, exported: Mutex::default() };
         let state = jam::trie::root(&spec.genesis_state);
         let identity = [VERSION, spec.genesis_hash().as_slice(), state.as_slice()].concat();
         match store.run(|| store.meta(CHAIN))? {
@@ -100,7 +111,19 @@ impl Store {
             Some(found) if found == identity => {}
             Some(_) => return Err(StoreError::Foreign { path: store.path }),
         }
+        store.exported = Mutex::new(store.run(|| store.exported())?);
         Ok(store)
+    }
+
+    /// Where the exported segments with some root are.
+    fn exported(&self) -> Outcome<HashMap<Hash, u64>> {
+        let read = self.db.begin_read().map_err(boxed)?;
+        let table = read.open_table(SEGMENTS).map_err(boxed)?;
+        let entries = table.iter().map_err(boxed)?.map(|entry| {
+            let (place, bytes) = entry.map_err(boxed)?;
+            Ok((root_of(bytes.value()), place.value()))
+        });
+        entries.collect()
     }
 
     fn run<T>(&self, act: impl FnOnce() -> Outcome<T>) -> Result<T, StoreError> {
@@ -179,11 +202,16 @@ impl Store {
             let mut table = write.open_table(SEGMENTS).map_err(boxed)?;
             let next = table.last().map_err(boxed)?.map_or(0, |(newest, _)| newest.value() + 1);
             table.insert(next, &bytes[..]).map_err(boxed)?;
-            if let Some(oldest) = next.checked_sub(EXPORTS_MAX) {
-                table.remove(oldest).map_err(boxed)?;
-            }
+            let oldest = match next.checked_sub(EXPORTS_MAX) {
+                Some(oldest) => table.remove(oldest).map_err(boxed)?.map(|bytes| root_of(bytes.value())),
+                None => None,
+            };
             drop(table);
-            write.commit().map_err(boxed)
+            write.commit().map_err(boxed)?;
+            let mut exported = self.exported.lock();
+            exported.insert(root.0, next);
+            oldest.map(|root| exported.remove(&root));
+            Ok(())
         })
     }
 
@@ -192,28 +220,27 @@ impl Store {
         self.run(|| self.db.begin_write().map_err(boxed)?.commit().map_err(boxed))
     }
 
-    /// All segments that were exported.
-    pub fn segments(&self) -> Result<Vec<Vec<Bytes>>, StoreError> {
-        let all = self.run(|| {
+    /// Whether segments with this root are here.
+    pub fn has_segments(&self, root: &SegmentRoot) -> bool {
+        self.exported.lock().contains_key(&root.0)
+    }
+
+    /// The exported segments with this root.
+    pub fn segments(&self, root: &SegmentRoot) -> Result<Option<Vec<Bytes>>, StoreError> {
+        let Some(place) = self.exported.lock().get(&root.0).copied() else { return Ok(None) };
+        let bytes = self.run(|| {
             let read = self.db.begin_read().map_err(boxed)?;
             let table = read.open_table(SEGMENTS).map_err(boxed)?;
-            let entries = table.iter().map_err(boxed)?.map(|entry| {
-                let (place, bytes) = entry.map_err(boxed)?;
-                Ok((place.value(), Bytes::copy_from_slice(bytes.value())))
-            });
-            entries.collect::<Outcome<Vec<_>>>()
+            let bytes = table.get(place).map_err(boxed)?;
+            Ok(bytes.map(|bytes| Bytes::copy_from_slice(bytes.value())))
         })?;
-        all.into_iter()
-            .map(|(place, bytes)| {
-                let root = Hash::from_slice(bytes.get(..32).unwrap_or(&[0; 32]));
-                let bytes = bytes.slice(bytes.len().min(32)..);
-                let count = bytes.len() / SEGMENT_BYTES;
-                let cut = |i: usize| bytes.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES);
-                let segments = (0..count).map(cut).collect::<Vec<_>>();
-                let whole = SegmentTree::new(&segments).root().0 == root;
-                if whole { Ok(segments) } else { Err(self.damaged(format!("segments {place}"))) }
-            })
-            .collect()
+        let Some(bytes) = bytes else { return Ok(None) };
+        let bytes = bytes.slice(bytes.len().min(32)..);
+        let count = bytes.len() / SEGMENT_BYTES;
+        let cut = |i: usize| bytes.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES);
+        let segments = (0..count).map(cut).collect::<Vec<_>>();
+        let whole = SegmentTree::new(&segments).root() == *root;
+        if whole { Ok(Some(segments)) } else { Err(self.damaged(format!("segments {place}"))) }
     }
 
     /// The tree as it was left, or a new one. Blocks above the finalized one are checked again.
@@ -372,7 +399,9 @@ mod tests {
         let store = Store::open(directory.path(), &spec).unwrap();
         let mut again = load(&store);
         assert_eq!(place(&again), place(&tree));
-        assert_eq!(store.segments().unwrap(), [segments]);
+        let root = SegmentTree::new(&segments).root();
+        assert_eq!(store.segments(&root).unwrap(), Some(segments));
+        assert!(store.has_segments(&root) && !store.has_segments(&SegmentRoot(Hash::ZERO)));
         // All of the chain can still be asked for.
         let mut below = again.block(again.best().hash).unwrap().clone();
         while below.header.slot > 0 {

@@ -88,7 +88,7 @@ impl fmt::Display for Banner {
         writeln!(f, "  JAM        {validators} validators, {cores} cores, slots of {} ms", self.slot_ms)?;
         match &self.data_dir {
             Some(path) => writeln!(f, "  Data       {}", path.display())?,
-            None => writeln!(f, "  Data       in memory, gone with the process; --data-dir keeps it")?,
+            None => writeln!(f, "  Data       temporary, gone with the process; --data-dir keeps it")?,
         }
         match &self.token {
             Token::Is(token) => writeln!(f, "  Operator   token {token}")?,

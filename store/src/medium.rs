@@ -26,6 +26,8 @@ const UNFINISHED_BYTES_MAX: u64 = 16 << 20;
 pub(crate) enum Medium {
     /// In a file.
     File(PathBuf),
+    /// In a file that nobody needs after the process: the disk is never waited for.
+    Scratch(PathBuf),
     /// In memory, until the process ends.
     Memory,
     /// On a disk that fails on demand.
@@ -37,7 +39,7 @@ impl Medium {
     /// What to call it.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::File(path) => path,
+            Self::File(path) | Self::Scratch(path) => path,
             Self::Memory => Path::new("memory"),
             #[cfg(feature = "faults")]
             Self::Faulty(_) => Path::new("disk"),
@@ -47,7 +49,7 @@ impl Medium {
     /// The length of the file; zero if there is none.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
-            Self::File(path) => path.metadata().map_or(0, |file| file.len()),
+            Self::File(path) | Self::Scratch(path) => path.metadata().map_or(0, |file| file.len()),
             _ => 0,
         }
     }
@@ -64,8 +66,9 @@ impl Medium {
     /// Opens what is there, or makes it.
     pub(crate) fn open(&self, cache_bytes: usize, syncs: &Arc<AtomicU64>) -> Result<Opened, OpenError> {
         let (backend, start): (Arc<dyn StorageBackend>, u64) = match self {
-            Self::File(path) => {
-                let (file, start) = Reserving::open(path, syncs.clone())?;
+            Self::File(path) | Self::Scratch(path) => {
+                let is_synced = matches!(self, Self::File(_));
+                let (file, start) = Reserving::open(path, is_synced, syncs.clone())?;
                 (Arc::new(file), start)
             }
             Self::Memory => {
@@ -126,13 +129,14 @@ impl From<io::Error> for OpenError {
 struct Reserving {
     file: File,
     inner: FileBackend,
+    is_synced: bool,
     /// Counts how often the disk was waited for.
     syncs: Arc<AtomicU64>,
 }
 
 impl Reserving {
     /// Also says where the tables begin.
-    fn open(path: &Path, syncs: Arc<AtomicU64>) -> Result<(Self, u64), OpenError> {
+    fn open(path: &Path, is_synced: bool, syncs: Arc<AtomicU64>) -> Result<(Self, u64), OpenError> {
         if path.is_dir() {
             return Err(StoreError::Directory(path.into()).into());
         }
@@ -144,7 +148,7 @@ impl Reserving {
             Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(path.into()).into()),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        let file = Self { file, inner, syncs };
+        let file = Self { file, inner, is_synced, syncs };
         let start = recognise(&file, path);
         file.file.unlock()?;
         Ok((file, start?))
@@ -253,6 +257,9 @@ impl StorageBackend for Reserving {
     }
 
     fn sync_data(&self) -> io::Result<()> {
+        if !self.is_synced {
+            return Ok(());
+        }
         self.syncs.fetch_add(1, Ordering::Relaxed);
         self.inner.sync_data()
     }

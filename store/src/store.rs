@@ -92,7 +92,12 @@ impl Store {
         Ok(Self::of(engine, options, found))
     }
 
-    /// A store that lasts as long as the process.
+    /// Makes a file that nobody needs after the process, and never waits for the disk.
+    pub fn scratch(path: impl AsRef<Path>, options: Options, genesis: &Genesis) -> Result<Self> {
+        Self::on(Medium::Scratch(path.as_ref().to_path_buf()), options, genesis)
+    }
+
+    /// A store in memory, for tests.
     pub fn in_memory(options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Memory, options, genesis)
     }

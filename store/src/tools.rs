@@ -61,7 +61,7 @@ impl Store {
             *bytes += logged.iter().map(|(_, row)| (size_of::<u64>() + row.len()) as u64).sum::<u64>();
         }
         let file_bytes = match engine.medium() {
-            Medium::File(path) => fs::metadata(path).ok().map(|file| file.len()),
+            Medium::File(path) | Medium::Scratch(path) => fs::metadata(path).ok().map(|file| file.len()),
             _ => None,
         };
         Ok(Stat {

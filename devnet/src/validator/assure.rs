@@ -48,6 +48,9 @@ impl Inner {
             }
         });
         let mut missing = missing.collect::<Vec<_>>();
+        let reports = best.state.pending.iter().flatten().map(|pending| pending.report.spec.erasure_root);
+        let (slot, reports) = (best.slot(), reports.collect::<Vec<_>>());
+        core.data.retain(slot, &reports);
         missing.retain(|missing| core.fetching.insert(missing.erasure_root));
         missing
     }
@@ -58,7 +61,8 @@ impl Inner {
             let Some(connection) = self.connection(holder) else { continue };
             let Ok(answer) = connection.shard(request).await else { continue };
             if is_justified(&self.params, missing.erasure_root, missing.index, &answer) {
-                self.core.lock().data.hold_own(missing.erasure_root, answer);
+                let slot = self.slot_now();
+                self.core.lock().data.hold_own(missing.erasure_root, answer, slot);
                 return;
             }
             connection.misbehaved("a shard that the erasure root does not commit to");

@@ -80,12 +80,15 @@ impl Inner {
             // The runtime is going away.
             Err(_) => return Err(PackageRefusal::Behind),
         };
+        let slot = self.slot_now();
         let mut core = self.core.lock();
-        let is_new = !exports.is_empty() && !core.data.has_segments(&report.spec.exports_root);
-        if let Some(store) = self.store.as_ref().filter(|_| is_new) {
+        let root = &report.spec.exports_root;
+        if let Some(store) =
+            self.store.as_ref().filter(|store| !exports.is_empty() && !store.has_segments(root))
+        {
             self.note_disk(store.put_segments(&exports));
         }
-        core.data.hold_all(shards);
+        core.data.hold_all(shards, slot);
         core.data.keep_segments(exports);
         Ok(report)
     }

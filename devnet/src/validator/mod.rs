@@ -173,10 +173,7 @@ impl Validator {
                 Tree::new(rules, limits, start)
             }
         };
-        let mut data = Data::new(DataLimits::default());
-        if let Some(store) = &store {
-            store.segments()?.into_iter().for_each(|segments| data.keep_segments(segments));
-        }
+        let data = Data::new(DataLimits::default());
         let keys = Keys::trivial(index.into());
         let own = keys.ed25519.public();
         let inner = Arc::new(Inner {

@@ -1,9 +1,9 @@
 //! What a validator answers. Faults that concern a question are looked at here.
 
 use super::Inner;
-use crate::{faults::SubmissionFault, guarantor::PackageRefusal};
+use crate::{data, faults::SubmissionFault, guarantor::PackageRefusal};
 use async_trait::async_trait;
-use jam::{Block, Bundle, Guarantee, WorkPackage, bundle::Import};
+use jam::{Block, Bundle, Guarantee, SegmentRoot, WorkPackage, bundle::Import, merkle::SegmentTree};
 use network::{
     Announcement, AssuranceMessage, BlockId, BlockRequest, BundleSubmission, Caller, Direction, Handshake,
     PackageSubmission, Refusal, SegmentRequest, Service, ShardAnswer, ShardRequest, SharedBundle,
@@ -150,8 +150,20 @@ impl Service for Server {
 
     async fn segments(&self, caller: &Caller, request: SegmentRequest) -> Result<Vec<Import>, Refusal> {
         let inner = self.heard(caller)?;
-        let core = inner.core.lock();
-        let segments = request.segments().map(|(root, index)| core.data.segment(&root, index));
+        let segments = request.segments().map(|(root, index)| inner.segment(&root, index));
         segments.collect::<Option<_>>().ok_or(Refusal::Unknown)
+    }
+}
+
+impl Inner {
+    /// An exported segment with its proof, from memory or from disk.
+    fn segment(&self, root: &SegmentRoot, index: u16) -> Option<Import> {
+        let held = self.core.lock().data.segment(root, index);
+        held.or_else(|| {
+            let segments = self.store.as_ref()?.segments(root);
+            let segments =
+                segments.inspect_err(|error| tracing::warn!(%error, "reading segments failed")).ok()??;
+            data::import(&segments, &SegmentTree::new(&segments), index)
+        })
     }
 }

@@ -4,6 +4,7 @@ use super::{
     Failure, Options,
     chain_spec::{Chain, ChainArgs},
     file,
+    scratch::Scratch,
     setup::{self, Setup},
     stop,
 };
@@ -51,8 +52,12 @@ pub(super) fn run(mut args: DevArgs) -> Result<(), Failure> {
     let secret = Ed25519Secret::trivial(BUILDER);
     let gas_limit = args.options.gas_limit.unwrap_or(service::config::GAS_LIMIT);
     let chain = args.chain.chain(args.genesis.as_deref(), gas_limit, &secret)?;
+    let scratch = if args.options.data_dir.is_none() { Some(Scratch::make()?) } else { None };
     stop::run(async move |mut stop| {
-        let Some((devnet, node)) = stop.unless(Box::pin(start(args, chain, secret, begun))).await? else {
+        let directory = scratch.as_ref().map(|scratch| scratch.path().to_path_buf());
+        let Some((devnet, node)) =
+            stop.unless(Box::pin(start(args, chain, secret, begun, directory))).await?
+        else {
             return Ok(());
         };
         let result = setup::run_until_stopped(node, &mut stop).await;
@@ -67,6 +72,7 @@ async fn start(
     chain: Chain,
     secret: Ed25519Secret,
     begun: Instant,
+    scratch: Option<PathBuf>,
 ) -> Result<(Arc<Devnet>, Node), Failure> {
     let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options, .. } =
         args;
@@ -100,6 +106,7 @@ async fn start(
         slot_ms,
         options,
         data_dir,
+        scratch,
         is_dev: true,
         dev,
         dev_keys,

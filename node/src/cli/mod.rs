@@ -20,6 +20,7 @@ mod options;
 mod progress;
 mod prompt;
 mod queue;
+mod scratch;
 mod send;
 mod setup;
 mod show;

@@ -222,7 +222,7 @@ options! {
     "Network" p2p_addr "p2p-addr" "PECTIN_P2P_ADDR": IpAddr = "127.0.0.1",
 
     /// Where everything durable is kept.
-    "Data" data_dir "data-dir" "PECTIN_DATA_DIR": PathBuf = "pectin-data; in dev nothing is kept" like "pectin-data",
+    "Data" data_dir "data-dir" "PECTIN_DATA_DIR": PathBuf = "pectin-data; in dev a temporary one" like "pectin-data",
     /// Blocks below the newest whose states can be read (eth_call, eth_getBalance, traces, ..). Unfinished blocks always can.
     "Data" history "history" "PECTIN_HISTORY": u64 = "all" like "1000000",
     /// The newest blocks whose states are in memory with their trees: eth_getProof is for these.

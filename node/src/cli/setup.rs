@@ -42,6 +42,8 @@ pub(super) struct Setup {
     pub(super) slot_ms: u64,
     pub(super) options: Options,
     pub(super) data_dir: Option<PathBuf>,
+    /// Where blocks are if there is no such directory; nothing of it is kept.
+    pub(super) scratch: Option<PathBuf>,
     /// Whether this is a network for development, where limits are wide and pages may read.
     pub(super) is_dev: bool,
     /// Methods that only such a network has.
@@ -75,6 +77,7 @@ impl Setup {
             slot_ms,
             options,
             data_dir,
+            scratch: None,
             is_dev: false,
             dev: None,
             devnet: None,
@@ -130,9 +133,10 @@ impl Setup {
         options.window_blocks = self.options.proof_window.unwrap_or(options.window_blocks);
         options.history_blocks = self.options.history;
         options.cache_bytes = self.options.cache_bytes.unwrap_or(options.cache_bytes);
-        let opened = match &self.data_dir {
-            None => Store::in_memory(options, &self.genesis),
-            Some(directory) => {
+        let opened = match (&self.data_dir, &self.scratch) {
+            (None, None) => Store::in_memory(options, &self.genesis),
+            (None, Some(directory)) => Store::scratch(directory.join(data::STORE), options, &self.genesis),
+            (Some(directory), _) => {
                 std::fs::create_dir_all(directory)
                     .map_err(|why| Failure::Data(format!("{}: {why}", directory.display())))?;
                 Store::open(directory.join(data::STORE), options, &self.genesis)

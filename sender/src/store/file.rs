@@ -143,13 +143,18 @@ fn damaged() -> redb::Error {
     redb::Error::Corrupted("the number of the last group".into())
 }
 
+/// Memory for pages of the file.
+const CACHE_BYTES: usize = 16 << 20;
+
 fn open_database(path: &Path, counters: &Arc<Counters>, create: bool) -> Result<Database, redb::Error> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(create).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = FileBackend::new(options.open(path)?)?;
-    Ok(Database::builder().create_with_backend(Counted { file, counters: counters.clone() })?)
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    Ok(builder.create_with_backend(Counted { file, counters: counters.clone() })?)
 }
 
 /// A new file is marked; an old one must bear the mark.
