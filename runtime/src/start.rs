@@ -29,6 +29,7 @@ use std::{
     net::SocketAddr,
     sync::{Arc, mpsc},
     thread::JoinHandle,
+    time::{Duration, Instant},
 };
 use store::Store;
 use tokio::{
@@ -38,6 +39,9 @@ use tokio::{
 
 /// Outputs that may wait for the disk; then the driver waits.
 const OUTPUTS_MAX: usize = 64;
+
+/// How often a start that takes long says how far it is.
+const NOTED_EVERY: Duration = Duration::from_secs(3);
 
 /// Where the first reason for an end is told.
 type End = Arc<parking_lot::Mutex<Option<oneshot::Sender<Ended>>>>;
@@ -169,10 +173,8 @@ fn begin(
     outputs: &mpsc::SyncSender<Step>,
     shown: &mut Shown,
 ) -> Result<(Driver, First), StartError> {
-    let recovered = store.load()?;
-    let blocks: Blocks = store.blocks(builder, |values| {
-        tracing::debug!(values, "reading the state");
-    })?;
+    let recovered = store.load_telling(noted("unfinished blocks"))?;
+    let blocks: Blocks = store.blocks(builder, noted("values and blocks"))?;
     let mut driver = Driver::start(started, recovered, blocks, clock.now())?;
     // A machine that starts with a wrong clock must not expire the pool in its first step.
     driver.set_time_confirmed(clock.is_confirmed());
@@ -181,6 +183,17 @@ fn begin(
     let (handshake, found) = (Handshake::of(driver.follower()), left(&driver));
     drop(outputs.send(step));
     Ok((driver, First { handshake, snapshot, found }))
+}
+
+/// Writes a line every few seconds while something long is read.
+fn noted(what: &'static str) -> impl FnMut(u64) {
+    let mut last = Instant::now();
+    move |read| {
+        if last.elapsed() >= NOTED_EVERY {
+            last = Instant::now();
+            tracing::info!(read, what, "reading the data file");
+        }
+    }
 }
 
 /// Takes the network port, and dials the validators.

@@ -24,14 +24,19 @@ use types::{SealedBlock, Transaction};
 impl Store {
     /// Everything for a restart, checked: what does not fit together is refused as a whole.
     pub fn load(&self) -> Result<Recovered> {
-        self.0.engine.guarded(|| self.recovered())
+        self.load_telling(|_| {})
     }
 
-    fn recovered(&self) -> Result<Recovered> {
+    /// The same; `progress` is called with the number of unfinished blocks so far.
+    pub fn load_telling(&self, mut progress: impl FnMut(u64)) -> Result<Recovered> {
+        self.0.engine.guarded(|| self.recovered(&mut progress))
+    }
+
+    fn recovered(&self, progress: &mut impl FnMut(u64)) -> Result<Recovered> {
         let Whole { reader, logged, .. } = self.whole()?;
         let accepted = reader.accepted(&logged)?;
         let known = accepted.iter().map(|accepted| (accepted.tx.hash(), accepted.tx.clone())).collect();
-        let blocks = reader.unfinished(&known)?;
+        let blocks = reader.unfinished(&known, progress)?;
         let place = blocks.iter().flat_map(|block| {
             let id = block.draft.id();
             block.draft.block.transactions().iter().map(move |tx| (tx.hash(), id))
@@ -103,7 +108,11 @@ impl Reader {
 
     /// The blocks above the final one. Those of their transactions that are known are taken from there, with all that
     /// was recovered from their signatures.
-    fn unfinished(&self, known: &HashMap<B256, Transaction>) -> Result<Vec<Unfinished>> {
+    fn unfinished(
+        &self,
+        known: &HashMap<B256, Transaction>,
+        progress: &mut impl FnMut(u64),
+    ) -> Result<Vec<Unfinished>> {
         let mut parent = self.position.finalized;
         let mut blocks = vec![];
         for number in parent.number + 1..=self.position.newest.number {
@@ -114,6 +123,7 @@ impl Reader {
             }
             parent = block.draft.id();
             blocks.push(block);
+            progress(blocks.len() as u64);
         }
         if parent != self.position.newest {
             return self.damaged("the blocks", format!("{parent} is not {}", self.position.newest));

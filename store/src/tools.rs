@@ -50,6 +50,15 @@ pub struct Stat {
     pub tables: Vec<TableSize>,
 }
 
+impl Stat {
+    /// What the history takes for each value that a block changed; `None` if there is no history.
+    pub fn history_bytes_per_value(&self) -> Option<u64> {
+        let size = |name| self.tables.iter().find(|table| table.name == name);
+        let (history, changed) = (size(tables::HISTORY.name())?, size(tables::CHANGED.name())?);
+        (history.bytes + changed.bytes).checked_div(history.entries)
+    }
+}
+
 impl Store {
     /// How large everything is. Walks through all tables.
     pub fn stat(&self) -> Result<Stat> {

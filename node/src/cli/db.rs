@@ -146,7 +146,9 @@ fn stat(place: &Place, format: Format) -> Result<(), Failure> {
         "fileBytes": stat.file_bytes,
         "finalized": id(stat.finalized),
         "newest": id(stat.newest),
-        "statesFrom": stat.folded,
+        "statesFrom": stat.oldest,
+        "proofsFrom": stat.folded,
+        "historyBytesPerValue": stat.history_bytes_per_value(),
         "tables": tables.collect::<Vec<_>>(),
         "sender": sender.map(|sender| json!({
             "fileBytes": sender.file_bytes, "rows": sender.rows, "bytes": sender.bytes,
@@ -163,11 +165,14 @@ fn stat(place: &Place, format: Format) -> Result<(), Failure> {
             None => "no file".to_owned(),
         };
         format!(
-            "file         {} bytes\nsender       {sender}\nfinalized    {}\nnewest       {}\nstates from  {}\n\n{}",
+            "file         {} bytes\nsender       {sender}\nfinalized    {}\nnewest       {}\nstates from  {}\n\
+             proofs from  {}\nhistory      {} bytes per changed value\n\n{}",
             value["fileBytes"],
             stat.finalized,
             stat.newest,
+            stat.oldest,
             stat.folded,
+            stat.history_bytes_per_value().map_or_else(|| "0".to_owned(), |bytes| bytes.to_string()),
             table(["table", "entries", "bytes"], &rows)
         )
     });

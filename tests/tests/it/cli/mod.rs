@@ -8,6 +8,7 @@ mod dev;
 mod documents;
 mod examples;
 mod floor;
+mod history;
 mod https;
 mod product;
 mod release;
