@@ -64,7 +64,7 @@ pub struct Built {
     pub receipts: Arc<[ReceiptEnvelope]>,
     /// Whose account changed; not known after a restart.
     pub accounts: Option<Arc<[Address]>>,
-    /// The codes that accounts have since it.
+    /// The codes that accounts have since it, as long as they are not read from where they are durable.
     pub created: CodeSet,
     /// What all its packages have in common; made again when it is needed and not here.
     refined: Option<Refined>,
@@ -521,7 +521,8 @@ where
                 self.past.insert(below, layer.tree().clone());
             }
             if let Some(built) = self.unfinished.get_mut(&below) {
-                built.receipts = [].into();
+                // It is durable, so all but what it was decided from can be read or made again.
+                (built.receipts, built.created, built.refined) = ([].into(), CodeSet::default(), None);
             }
         }
         self.past.thin(height);
