@@ -70,7 +70,8 @@ mod view;
 
 pub use api::{Api, Caller, Extension, Json, Notices, Origin, Sources};
 pub use archive::{
-    Archive, ArchiveError, Foreign, LogEntry, LogFilter, LogLimits, MemoryArchive, TxLocation, matching_logs,
+    Archive, ArchiveError, Foreign, HeaderAndState, LogEntry, LogFilter, LogLimits, MemoryArchive,
+    TxLocation, matching_logs,
 };
 pub use backend::{Backend, Order, OrderError, SendError};
 pub use config::{Config, Limits, Rate};

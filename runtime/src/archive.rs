@@ -1,8 +1,9 @@
 //! Blocks and states for RPC, from the store.
 
-use alloy_consensus::Header;
 use alloy_primitives::B256;
-use rpc::{Archive, ArchiveError, LogEntry, LogFilter, LogLimits, State, TxLocation, ValuesState};
+use rpc::{
+    Archive, ArchiveError, HeaderAndState, LogEntry, LogFilter, LogLimits, State, TxLocation, ValuesState,
+};
 use std::{ops::RangeInclusive, sync::Arc};
 use store::{Reader, Store, StoreError};
 use types::{Reason, ReceiptedBlock, Story, Time};
@@ -61,7 +62,7 @@ impl Archive for StoreArchive {
         self.reader()?.story(hash).map_err(failed)
     }
 
-    fn state(&self, number: u64) -> Result<Option<(Header, Arc<dyn State>)>, ArchiveError> {
+    fn state(&self, number: u64) -> Result<Option<HeaderAndState>, ArchiveError> {
         let Some(values) = self.0.values_at(number).map_err(failed)? else { return Ok(None) };
         let header = self.reader()?.header(number).map_err(failed)?;
         let state = || -> Arc<dyn State> { Arc::new(ValuesState::new(values, self.0.codes())) };

@@ -47,7 +47,7 @@ fn upgrade(engine: &Engine, options: &Options) -> Result<(), Failure> {
     tables.make_all()?;
     let position = {
         let value = tables.meta()?.get(POSITION)?;
-        value.and_then(|value| Position::decode_without_history(value.value()).ok())
+        value.and_then(|value| Position::decode(value.value()).ok())
     };
     let Some(position) = position else {
         return Err(Failure::Refused(engine.damaged("it does not say how far it is".into())));

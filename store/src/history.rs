@@ -29,7 +29,7 @@ use state::{Key, Value};
 
 /// What the blocks above the folded one may have written, in bytes of keys and values; then more of them are folded. A
 /// changed value takes about a kilobyte in the trees of the states in memory.
-const WINDOW_BYTES_MAX: u64 = 8 << 20;
+const WINDOW_BYTES_MAX: u64 = 4 << 20;
 /// So many blocks are folded or pruned in one step at most, so that none takes long. A step seals one block mostly, so this
 /// catches up with any backlog.
 const BLOCKS_MAX: u64 = 64;

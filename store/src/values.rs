@@ -94,6 +94,9 @@ pub(crate) struct Position {
     pub(crate) repeated: u64,
 }
 
+/// Eight numbers, two blocks and a checksum.
+const BYTES_WITHOUT_HISTORY: usize = 8 * 8 + 2 * (8 + 32) + CHECKSUM_BYTES;
+
 impl Position {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
@@ -105,13 +108,9 @@ impl Position {
         sealed(out)
     }
 
+    /// Files without history have a shorter one, which tools read too.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::read(bytes, true)
-    }
-
-    /// As files without history have it.
-    pub(crate) fn decode_without_history(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Self::read(bytes, false)
+        Self::read(bytes, bytes.len() != BYTES_WITHOUT_HISTORY)
     }
 
     fn read(bytes: &[u8], has_history: bool) -> Result<Self, DecodeError> {

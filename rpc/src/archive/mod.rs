@@ -54,6 +54,9 @@ pub struct TxLocation {
     pub index: usize,
 }
 
+/// A block's header, and the state after it.
+pub type HeaderAndState = (Header, Arc<dyn State>);
+
 /// Blocks from the genesis on, at least all that are in no snapshot. Reads may be slow but must not wait for the driver.
 pub trait Archive: Send + Sync + 'static {
     /// The block with this number.
@@ -84,7 +87,7 @@ pub trait Archive: Send + Sync + 'static {
     }
 
     /// The header of a block, and the state after it; `None` if there is none. [`ArchiveError::Gone`] if it was pruned.
-    fn state(&self, _number: u64) -> Result<Option<(Header, Arc<dyn State>)>, ArchiveError> {
+    fn state(&self, _number: u64) -> Result<Option<HeaderAndState>, ArchiveError> {
         Ok(None)
     }
 

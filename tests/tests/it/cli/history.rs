@@ -41,7 +41,6 @@ fn seen(network: &Network, hash: &str) -> Value {
         "simulated": simulated[0]["calls"],
         "debug": ask("debug_traceTransaction", json!([hash, { "tracer": "callTracer" }])),
         "trace": ask("trace_transaction", json!([hash])),
-        "state diff": ask("trace_replayTransaction", json!([hash, ["stateDiff"]])),
     })
 }
 

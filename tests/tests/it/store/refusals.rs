@@ -160,6 +160,8 @@ fn take_over(schema: u32) {
     store.commit(&batch(&Writer::new().accept(std::slice::from_ref(&tx)))).unwrap();
     drop(store);
     with_schema(&path, schema);
+    store::verify(&path).unwrap();
+    store::compact(&path).unwrap();
     let other = ChainIdentity { service: 8, ..identity() };
     assert!(sentence(&path, Options { chain: other, ..options() }).contains("another chain"));
     let store = Store::open(&path, options(), &genesis()).unwrap();
