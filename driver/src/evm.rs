@@ -495,6 +495,11 @@ where
         let entry = self.unfinished.first_entry().filter(|entry| entry.get().draft.id() == block);
         let missing = || Broken::State(format!("block {block} became final and is not here"));
         let built = entry.ok_or_else(missing)?.remove();
+        // What was written before a final block may be forgotten, so the tree after it is made while it can be.
+        if self.states.first_key_value().is_some_and(|(oldest, _)| *oldest > block.number) {
+            let tree = self.state_at(block.number)?.tree().clone();
+            self.past.insert(block.number, tree);
+        }
         self.final_header = built.draft.block.header().clone();
         self.final_id = block;
         self.finals.insert(block.number, built.receipted());
@@ -525,6 +530,7 @@ where
                 (built.receipts, built.created, built.refined) = ([].into(), CodeSet::default(), None);
             }
         }
+        self.past.finalize(self.final_id.number);
         self.past.thin(height);
         self.forget_finals();
         for layer in self.states.values_mut() {

@@ -28,6 +28,8 @@ const LOG_BYTES: usize = 256;
 /// How many told blocks are remembered, to say which of them were given up. If a release goes deeper, the blocks below are
 /// not told of, and those that take their place are.
 const BLOCKS_TOLD_MAX: usize = 256;
+/// And about how many bytes of them.
+const BYTES_TOLD_MAX: usize = 16 << 20;
 
 /// Something that changed.
 #[derive(Clone)]
@@ -156,7 +158,8 @@ impl Hub {
         let mut snapshots = feed.watch();
         let mut happened = feed.listen();
         let first = snapshots.borrow_and_update().clone();
-        let mut told = Told { blocks: [first.latest().block.clone()].into(), pending: first.pending.clone() };
+        let mut told = Told { blocks: VecDeque::new(), bytes: 0, pending: first.pending.clone() };
+        told.remember(first.latest().block.clone());
         let this = hub.clone();
         tokio::spawn(async move {
             loop {
@@ -237,12 +240,24 @@ impl Hub {
 
 /// What was told so far.
 struct Told {
-    /// Never empty; the last is the newest.
+    /// The last is the newest.
     blocks: VecDeque<ReceiptedBlock>,
+    /// About what they take.
+    bytes: usize,
     pending: Option<Arc<PendingBlock>>,
 }
 
 impl Told {
+    fn remember(&mut self, block: ReceiptedBlock) {
+        let bytes = |block: &ReceiptedBlock| Notice::Block { block: block.clone(), removed: false }.bytes();
+        self.bytes += bytes(&block);
+        self.blocks.push_back(block);
+        while self.blocks.len() > BLOCKS_TOLD_MAX || self.blocks.len() > 1 && self.bytes > BYTES_TOLD_MAX {
+            let oldest = self.blocks.pop_front();
+            self.bytes -= oldest.as_ref().map_or(0, bytes);
+        }
+    }
+
     fn compare(&mut self, snapshot: &Snapshot, archive: &dyn Archive, tell: &mut dyn FnMut(Notice)) {
         let oldest = snapshot.blocks()[0].id().number;
         let mut next = oldest;
@@ -252,7 +267,9 @@ impl Told {
             if still {
                 break;
             }
-            tell(Notice::Block { block: newest.clone(), removed: true });
+            let notice = Notice::Block { block: newest.clone(), removed: true };
+            self.bytes -= notice.bytes();
+            tell(notice);
             self.blocks.pop_back();
             // Where telling goes on if none of those that are remembered is left.
             next = id.number;
@@ -265,10 +282,7 @@ impl Told {
             };
             let Some(block) = block else { continue };
             tell(Notice::Block { block: block.clone(), removed: false });
-            if self.blocks.len() == BLOCKS_TOLD_MAX {
-                self.blocks.pop_front();
-            }
-            self.blocks.push_back(block);
+            self.remember(block);
         }
         let same = match (&self.pending, &snapshot.pending) {
             (Some(told), Some(now)) => Arc::ptr_eq(told, now),
@@ -335,5 +349,20 @@ mod tests {
         assert_eq!((kept.notices.len(), kept.bytes), (1, block(101, 0).bytes()));
         kept.push(block(102, 0), later + limits.filter_ttl + Duration::from_secs(1));
         assert!(kept.notices.is_empty(), "there is no filter any more");
+    }
+
+    #[test]
+    fn told_blocks_are_bounded_in_number_and_in_bytes() {
+        let sealed = |number, bytes| match block(number, bytes) {
+            Notice::Block { block, .. } => block,
+            _ => unreachable!("it is a block"),
+        };
+        let mut told = Told { blocks: VecDeque::new(), bytes: 0, pending: None };
+        (0..1000).for_each(|number| told.remember(sealed(number, 10)));
+        assert_eq!(told.blocks.len(), BLOCKS_TOLD_MAX);
+        (1000..1100).for_each(|number| told.remember(sealed(number, 1 << 20)));
+        assert!(told.blocks.len() < 20 && told.bytes <= BYTES_TOLD_MAX, "{}", told.bytes);
+        told.remember(sealed(1100, 100 << 20));
+        assert_eq!(told.blocks.len(), 1, "the newest one is always there");
     }
 }

@@ -334,3 +334,74 @@ impl std::fmt::Debug for Snapshot {
         f.debug_struct("Snapshot").field("latest", &self.latest().id()).field("tags", &self.tags).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ValuesState;
+    use alloy_consensus::{SignableTransaction, TxEnvelope, TxLegacy, transaction::Recovered};
+    use alloy_primitives::{Address, Signature};
+    use state::{CodeSet, MemoryValues};
+    use types::SealedBlock;
+
+    fn tx(nonce: u64) -> Transaction {
+        let signed = TxLegacy { nonce, ..TxLegacy::default() }.into_signed(Signature::test_signature());
+        Transaction::new(Recovered::new_unchecked(TxEnvelope::from(signed), Address::ZERO))
+    }
+
+    fn block(parent: B256, number: u64, nonces: &[u64]) -> Arc<RecentBlock> {
+        let header = Header { parent_hash: parent, number, ..Header::default() };
+        let transactions = nonces.iter().map(|nonce| tx(*nonce)).collect::<Vec<_>>();
+        let block = ReceiptedBlock { block: SealedBlock::new(header, transactions), receipts: [].into() };
+        RecentBlock::new(block, Arc::new(ValuesState::new(MemoryValues::default(), CodeSet::default())))
+    }
+
+    /// Blocks 0 to 99, each with the transaction that has its number.
+    fn blocks() -> RecentBlocks {
+        let (mut all, mut parent) = (RecentBlocks::default(), B256::ZERO);
+        for number in 0..100 {
+            let block = block(parent, number, &[number]);
+            parent = block.id().hash;
+            all.push(block).unwrap();
+        }
+        all
+    }
+
+    fn place(all: &RecentBlocks, nonce: u64) -> Option<u64> {
+        let block = all.by_number(all.index.get(&tx(nonce).hash())?)?;
+        block.place(&tx(nonce).hash()).map(|_| block.id().number)
+    }
+
+    #[test]
+    fn what_is_in_a_block_is_found_as_long_as_the_block_is_there() {
+        let mut all = blocks();
+        all.drop_below(60);
+        assert_eq!([59, 60, 99].map(|nonce| place(&all, nonce)), [None, Some(60), Some(99)]);
+        all.pop();
+        let parent = all.blocks().last().unwrap().id().hash;
+        assert_eq!(place(&all, 99), None);
+        // It comes back in another block; a copy from before knows nothing of that.
+        let copy = all.clone();
+        all.push(block(parent, 99, &[7, 99])).unwrap();
+        assert_eq!(([7, 99].map(|nonce| place(&all, nonce))), [Some(99); 2]);
+        assert_eq!(([7, 99].map(|nonce| place(&copy, nonce))), [None; 2]);
+        assert_eq!((copy.blocks().len(), all.blocks().len()), (39, 40));
+    }
+
+    #[test]
+    fn a_transaction_that_moved_is_not_forgotten_with_its_old_block() {
+        let mut all = blocks();
+        let parent = all.blocks().last().unwrap().id().hash;
+        all.push(block(parent, 100, &[3])).unwrap();
+        all.drop_below(50);
+        assert_eq!(place(&all, 3), Some(100));
+    }
+
+    #[test]
+    fn a_gap_is_refused() {
+        let mut all = blocks();
+        let wrong = block(B256::ZERO, 100, &[]);
+        assert_eq!(all.push(wrong.clone()), Err(SnapshotError::Gap(wrong.id())));
+        assert_eq!(all.blocks().len(), 100);
+    }
+}

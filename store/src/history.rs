@@ -16,7 +16,7 @@
 //! * `oldest` never exceeds the final block, so every unfinished block can be taken back: a release restores what its
 //!   blocks wrote over, in the step that removes them.
 //! * A block is folded when it is more than [`Options::window_blocks`] below the newest one, or when the blocks above it
-//!   changed more than [`WINDOW_BYTES_MAX`]. Finality plays no part.
+//!   take more than [`WINDOW_BYTES_MAX`]. Finality plays no part.
 //!
 //! [`Options::window_blocks`]: crate::Options::window_blocks
 
@@ -27,9 +27,12 @@ use crate::{
 use redb::{ReadableTable, StorageError};
 use state::{Key, Value};
 
-/// What the blocks above the folded one may have written, in bytes of keys and values; then more of them are folded. A
-/// changed value takes about a kilobyte in the trees of the states in memory.
-const WINDOW_BYTES_MAX: u64 = 4 << 20;
+/// About what the blocks above the folded one may take in memory, with their states; then more of them are folded.
+const WINDOW_BYTES_MAX: u64 = 64 << 20;
+/// What a byte of a block's writes comes to in memory: 64 of them are a value, for which nodes of a tree are made.
+const WRITTEN_BYTES: u64 = 16;
+/// What a byte of a block's transactions and receipts comes to in memory, where they are decoded.
+const DECODED_BYTES: u64 = 4;
 /// So many blocks are folded or pruned in one step at most, so that none takes long. A step seals one block mostly, so this
 /// catches up with any backlog.
 const BLOCKS_MAX: u64 = 64;
@@ -109,19 +112,28 @@ impl StepWriter<'_> {
         self.prune()
     }
 
-    /// The block up to which must be folded so that the writes above it are not too many.
+    /// The block up to which must be folded so that those above it are not too much.
     fn within_bytes(&mut self) -> Result<u64, Failure> {
         let mut bytes = 0;
         let (folded, newest) = (self.position.folded, self.position.newest.number);
-        for entry in self.tables.writes()?.range(folded + 1..=newest)?.rev() {
-            let (number, writes) = entry?;
-            bytes += writes.value().len() as u64;
+        for number in (folded + 1..=newest).rev() {
+            bytes += self.block_bytes(number)?;
             if bytes > WINDOW_BYTES_MAX {
                 // The newest one stays, however large it is.
-                return Ok(number.value().min(newest - 1));
+                return Ok(number.min(newest - 1));
             }
         }
         Ok(folded)
+    }
+
+    /// About what a block above the folded one takes in memory.
+    fn block_bytes(&mut self, number: u64) -> Result<u64, Failure> {
+        let row =
+            |row: Option<redb::AccessGuard<'_, &'static [u8]>>| row.map_or(0, |row| row.value().len() as u64);
+        let written = row(self.tables.writes()?.get(number)?);
+        let transactions = row(self.tables.bodies()?.get(number)?);
+        let receipts = row(self.tables.receipts()?.get(number)?);
+        Ok(written * WRITTEN_BYTES + (transactions + receipts) * DECODED_BYTES)
     }
 
     /// Takes what the next block wrote over into the table of values, and what that held before into the history.

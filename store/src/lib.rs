@@ -45,7 +45,7 @@
 //! |---|---|
 //! | ended transactions remembered | [`Options::ended_max`] |
 //! | transactions whose released blocks are remembered | those in the journal, final ones, and ended ones that are remembered |
-//! | states in memory | [`Options::window_blocks`] and an eighth more, fewer if they changed more than 4 MiB |
+//! | states in memory | [`Options::window_blocks`] and an eighth more, fewer if they take more than 64 MiB |
 //! | states in the file | [`Options::history_blocks`], and the unfinished ones |
 //! | the queue's records | those of unfinished blocks |
 //! | logs in an answer, and the time to find them | an argument of [`Reader::logs`] |

@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //!
-//! * There is a tree at or below the final block, unless no block was ever folded: so any tree from there on can be made.
+//! * If the state after the final block left the window, its tree is here: so any tree above it can be made, although what
+//!   was written before it may be forgotten.
 //! * Apart from pinned ones, their number grows with the logarithm of the number of unfinished blocks.
 
 use alloy_consensus::ReceiptEnvelope;
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_always_one_at_or_below_the_final_block() {
+    fn what_is_below_the_final_block_goes() {
         let mut past = PastTrees::default();
         [3, 9, 20].into_iter().for_each(|height| past.insert(height, Tree::default()));
         past.finalize(12);

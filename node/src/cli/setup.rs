@@ -30,6 +30,8 @@ use types::Duration;
 pub(super) const HTTP_PORT: u16 = 8545;
 /// How long a slot lasts on a real network.
 pub(super) const SLOT_MS: u64 = 6000;
+/// Memory for pages of a data file that is not kept.
+const SCRATCH_CACHE_BYTES: usize = 16 << 20;
 /// A shorter token could be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -135,7 +137,11 @@ impl Setup {
         options.cache_bytes = self.options.cache_bytes.unwrap_or(options.cache_bytes);
         let opened = match (&self.data_dir, &self.scratch) {
             (None, None) => Store::in_memory(options, &self.genesis),
-            (None, Some(directory)) => Store::scratch(directory.join(data::STORE), options, &self.genesis),
+            (None, Some(directory)) => {
+                // The system caches it too, and nothing waits for the disk.
+                options.cache_bytes = self.options.cache_bytes.unwrap_or(SCRATCH_CACHE_BYTES);
+                Store::scratch(directory.join(data::STORE), options, &self.genesis)
+            }
             (Some(directory), _) => {
                 std::fs::create_dir_all(directory)
                     .map_err(|why| Failure::Data(format!("{}: {why}", directory.display())))?;

@@ -251,7 +251,11 @@ struct Chain {
 
 impl Chain {
     fn new() -> Self {
-        let options = Options { window_blocks: 4, ..Options::new(identity(), Params::TINY) };
+        Self::with_history(None)
+    }
+
+    fn with_history(history_blocks: Option<u64>) -> Self {
+        let options = Options { window_blocks: 4, history_blocks, ..Options::new(identity(), Params::TINY) };
         let store = Store::in_memory(options, &genesis()).unwrap();
         let blocks = store.blocks(builder(), |_| {}).unwrap();
         Self { store, blocks, headers: vec![genesis().header], builds: 0 }
@@ -270,6 +274,14 @@ impl Chain {
         if let Some(base) = committed.base.filter(|_| told) {
             self.blocks.rebase(base.height(), &base);
         }
+    }
+
+    fn finalize(&mut self, number: u64) {
+        let id = BlockId::new(number, self.headers[number as usize].hash_slow());
+        self.blocks.finalize(id).unwrap();
+        let mut batch = Batch::new();
+        batch.queue(Record::Finalized { through: id });
+        self.store.commit(&batch).unwrap();
     }
 
     fn compare(&mut self) {
@@ -346,13 +358,7 @@ fn a_release_of_everything_goes_back_to_the_final_block() {
     for nonce in 0..20 {
         chain.seal(nonce, true);
     }
-    for number in 1..=6 {
-        let id = BlockId::new(number, chain.headers[number as usize].hash_slow());
-        chain.blocks.finalize(id).unwrap();
-        let mut batch = Batch::new();
-        batch.queue(Record::Finalized { through: id });
-        chain.store.commit(&batch).unwrap();
-    }
+    (1..=6).for_each(|number| chain.finalize(number));
     chain.compare();
     chain.blocks.release(7);
     chain.headers.truncate(7);
@@ -360,6 +366,28 @@ fn a_release_of_everything_goes_back_to_the_final_block() {
     assert_eq!(chain.blocks.newest_id().number, 6);
     let shown = chain.blocks.view().blocks;
     assert_eq!((shown.len(), shown[0].block.receipts.len()), (1, 1));
+}
+
+/// Without a history the trees before unfinished blocks can be made nevertheless, also after a restart.
+#[test]
+fn unfinished_blocks_need_no_history() {
+    let mut chain = Chain::with_history(Some(0));
+    for nonce in 0..24 {
+        chain.seal(nonce, true);
+    }
+    for number in 1..=18 {
+        chain.finalize(number);
+        chain.seal(23 + number, true);
+        assert_eq!(chain.store.stat().unwrap().oldest, number);
+        chain.compare();
+    }
+    chain.blocks = chain.store.blocks(builder(), |_| {}).unwrap();
+    let unfinished = chain.store.load().unwrap().blocks;
+    unfinished.into_iter().for_each(|block| chain.blocks.restore(block));
+    chain.compare();
+    chain.blocks.release(20);
+    chain.headers.truncate(20);
+    chain.compare();
 }
 
 /// Blocks that left memory are found by hash before they are final, and not any more once they are released.
