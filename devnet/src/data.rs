@@ -23,7 +23,7 @@ pub struct DataLimits {
 
 impl Default for DataLimits {
     fn default() -> Self {
-        Self { shard_bytes_max: 512 << 20, segment_bytes_max: 8 << 20 }
+        Self { shard_bytes_max: 512 << 20, segment_bytes_max: 4 << 20 }
     }
 }
 

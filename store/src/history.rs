@@ -32,7 +32,7 @@ const WINDOW_BYTES_MAX: u64 = 64 << 20;
 /// What a byte of a block's writes comes to in memory: 64 of them are a value, for which nodes of a tree are made.
 const WRITTEN_BYTES: u64 = 16;
 /// What a byte of a block's transactions and receipts comes to in memory, where they are decoded.
-const DECODED_BYTES: u64 = 4;
+const DECODED_BYTES: u64 = 8;
 /// So many blocks are folded or pruned in one step at most, so that none takes long. A step seals one block mostly, so this
 /// catches up with any backlog.
 const BLOCKS_MAX: u64 = 64;
