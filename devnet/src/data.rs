@@ -130,7 +130,7 @@ impl Data {
         self.own.remove(&held.root);
     }
 
-    /// Lets go of shards that nobody will ask for: their report became available some slots ago, or was never made. `pending`
+    /// Lets go of shards that no validator will ask for: their report became available some slots ago, or was never made. `pending`
     /// are the erasure roots of reports that wait for availability in this slot.
     pub fn retain(&mut self, slot: u32, pending: &[Hash]) {
         let mut order = core::mem::take(&mut self.order);

@@ -474,7 +474,7 @@ where
     }
 
     fn release(&mut self, from: u64) -> Vec<Removed> {
-        // The state after the block below is the newest one now; if it cannot be read, whoever needs it says so.
+        // The state after the block below is the newest one now; if it cannot be read, the next step that needs it fails.
         let newest = from.checked_sub(1).and_then(|number| self.state_at(number).ok());
         self.states.split_off(&from);
         self.past.release(from);

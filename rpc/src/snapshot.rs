@@ -237,7 +237,7 @@ impl Snapshot {
         Self::of(recent, parts)
     }
 
-    /// A picture of the blocks in memory.
+    /// A snapshot of the blocks in memory.
     pub fn of(recent: RecentBlocks, parts: Parts) -> Result<Self, SnapshotError> {
         if recent.blocks.is_empty() {
             return Err(SnapshotError::Empty);

@@ -3,7 +3,7 @@
 //! A snapshot that is held for long keeps every page that was replaced since, so the file would grow with every commit.
 //! The values change only when a block is folded; until then any newer snapshot has the same ones. So a base is not a
 //! snapshot but a slot for one, and the store puts the newest in after each commit. At a fold it makes a new slot, and
-//! the old one keeps the last snapshot before it for as long as somebody uses it. The values after earlier blocks are read
+//! the old one keeps the last snapshot before it for as long as it is used. The values after earlier blocks are read
 //! from the same snapshot, with the [history].
 //!
 //! [history]: crate::history
@@ -182,7 +182,7 @@ impl Base {
         self.reading(|| self.slot.changed(number))
     }
 
-    /// Reads, and once more if the engine was stopped by somebody's failed write: opened again, it has the same values.
+    /// Reads, and once more if the engine was stopped by another thread's failed write: opened again, it has the same values.
     fn reading<T>(&self, read: impl Fn() -> Result<T, ReadError>) -> Result<T> {
         let openings = self.shared.engine.openings();
         let read = match read() {

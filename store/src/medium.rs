@@ -26,7 +26,7 @@ const UNFINISHED_BYTES_MAX: u64 = 16 << 20;
 pub(crate) enum Medium {
     /// In a file.
     File(PathBuf),
-    /// In a file that nobody needs after the process: the disk is never waited for.
+    /// In a file that is not needed after the process: the disk is never waited for.
     Scratch(PathBuf),
     /// In memory, until the process ends.
     Memory,

@@ -138,7 +138,7 @@ impl Reader {
         let (Some(parent), Some(header)) = headers else { return self.damaged(&what, "it is missing") };
         let bodies = numbered(engine, &self.table(BODIES)?, "transactions", number)?;
         let receipts = numbered(engine, &self.table(RECEIPTS)?, "receipts", number)?;
-        // Those of folded blocks are in the table of values; nobody needs them again.
+        // Those of folded blocks are in the table of values, and not needed again.
         let is_folded = number <= self.position.folded;
         let writes = match is_folded {
             true => Vec::new(),

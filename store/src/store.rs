@@ -92,7 +92,7 @@ impl Store {
         Ok(Self::of(engine, options, found))
     }
 
-    /// Makes a file that nobody needs after the process, and never waits for the disk.
+    /// Makes a file that is not needed after the process, and never waits for the disk.
     pub fn scratch(path: impl AsRef<Path>, options: Options, genesis: &Genesis) -> Result<Self> {
         Self::on(Medium::Scratch(path.as_ref().to_path_buf()), options, genesis)
     }

@@ -1,4 +1,4 @@
-//! A directory for data that nobody keeps: `pectin dev` without `--data-dir` has its blocks there and not in memory.
+//! A directory for data that is not kept: `pectin dev` without `--data-dir` has its blocks there and not in memory.
 //!
 //! It is removed when the process ends. A process that is killed leaves it behind; so each start removes those of processes
 //! that are gone, which is known by a lock that the system takes away with the process.
@@ -64,7 +64,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Nobody else reads it.
+/// Only its owner can read it.
 fn make_private(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
@@ -78,7 +78,7 @@ fn lock(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Removes directories whose process is gone. One that cannot be removed is somebody else's.
+/// Removes directories whose process is gone. One that cannot be removed belongs to another user.
 fn remove_stale(parent: &Path, now: SystemTime) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
@@ -90,7 +90,7 @@ fn remove_stale(parent: &Path, now: SystemTime) {
     }
 }
 
-/// Whether nobody holds the lock.
+/// Whether no process holds the lock.
 fn is_abandoned(directory: &Path) -> bool {
     match File::open(directory.join(LOCK)) {
         Ok(file) => file.try_lock().is_ok(),
@@ -119,7 +119,7 @@ mod tests {
     fn what_dead_processes_left_is_removed_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let living = Scratch::make_in(parent.path()).unwrap();
-        let [dead, foreign] = ["pectin-dev-1-0", "somebody-else"].map(|name| parent.path().join(name));
+        let [dead, foreign] = ["pectin-dev-1-0", "unrelated"].map(|name| parent.path().join(name));
         for directory in [&dead, &foreign] {
             fs::create_dir(directory).unwrap();
             fs::write(directory.join(LOCK), "").unwrap();

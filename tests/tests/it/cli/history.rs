@@ -11,7 +11,7 @@ const BLOCKS: u64 = 9;
 /// Pays in a block of its own; the transaction's hash.
 fn pay(network: &Network) -> String {
     let hash = network.paid(PAID);
-    // Somebody else may have sealed it.
+    // The node may have sealed it by itself.
     while network.call("eth_getTransactionReceipt", json!([hash])).unwrap().is_null() {
         let _ = network.call("evm_mine", json!([]));
     }

@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// A base that was taken before a release goes on with the values that it had: nobody reads half of two chains.
+/// A base that was taken before a release goes on with the values that it had: no read mixes two chains.
 #[test]
 fn a_base_from_before_a_release_keeps_its_values() {
     let mut world = World::new(windowed(1, None));
