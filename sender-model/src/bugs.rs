@@ -33,4 +33,6 @@ pub enum Mistake {
     SweepStarves,
     /// One provider's word is enough, also where another would contradict it.
     OneVoice,
+    /// A provider's budget is halved at every refusal, whatever it takes besides.
+    BudgetHalves,
 }

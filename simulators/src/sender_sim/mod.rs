@@ -55,6 +55,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("provider-error-is-final", Bug::Model(Mistake::ProviderErrorIsFinal)),
     ("search-from-zero", Bug::Model(Mistake::SearchFromZero)),
     ("sweep-starves", Bug::Model(Mistake::SweepStarves)),
+    ("budget-halves", Bug::Model(Mistake::BudgetHalves)),
     ("one-voice", Bug::Model(Mistake::OneVoice)),
     ("dynamic-fees-everywhere", Bug::Model(Mistake::DynamicFeesEverywhere)),
 ];

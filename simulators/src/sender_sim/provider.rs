@@ -12,7 +12,10 @@ use sender_model::{
     BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, SendResponse, Simulation as Simulated, View,
     providers::{self, Failed, Panel, Providers, Trouble},
 };
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+};
 use types::{Duration, Time};
 
 /// What a provider is like, for the whole run. The others of a chain are honest.
@@ -51,6 +54,28 @@ pub(super) fn kinds(rng: &mut Rng) -> Vec<Kind> {
 struct Asking<'a> {
     world: RefCell<&'a mut World>,
     providers: RefCell<&'a mut Providers>,
+    taken: RefCell<&'a mut Taken>,
+    /// Providers that said during this event that it was too much.
+    refused: RefCell<Vec<usize>>,
+}
+
+/// When each provider took a question of an owner, in the last second.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taken(BTreeMap<usize, VecDeque<u64>>);
+
+impl Taken {
+    fn note(&mut self, index: usize, now_ms: u64) {
+        let times = self.0.entry(index).or_default();
+        times.push_back(now_ms);
+        while times.front().is_some_and(|at| at + 1_000 <= now_ms) {
+            times.pop_front();
+        }
+    }
+
+    fn within_a_second(&self, index: usize, now_ms: u64) -> usize {
+        let times = self.0.get(&index).into_iter().flatten();
+        times.filter(|at| **at + 1_000 > now_ms).count()
+    }
 }
 
 impl Panel for Asking<'_> {
@@ -69,10 +94,14 @@ impl Asking<'_> {
             Kind::Denied => return Err(Trouble::Denied("must be authenticated (-32600)".into()).into()),
             Kind::Dead => return Err(Trouble::Garbage("<html>".into()).into()),
             Kind::Limited(limit) => {
+                self.providers.borrow_mut().spend(index, 1, Time::from_millis(now));
                 if !world.limits[index].takes(limit, now) {
+                    self.refused.borrow_mut().push(index);
                     let wait = Some(Duration::from_millis(500));
                     return Err(Failed { trouble: Trouble::RateLimited("429".into()), wait });
                 }
+                self.providers.borrow_mut().took(index, 1, Time::from_millis(now));
+                self.taken.borrow_mut().note(index, now);
             }
             Kind::Honest | Kind::Liar => {}
         }
@@ -213,15 +242,39 @@ impl Limit {
 impl Simulation {
     /// What an owner's providers answer together. The future is ready at once: nothing in it waits.
     pub(super) fn ask_providers(&mut self, owner: usize, question: &Question) -> Option<Reply> {
+        let worker = &mut self.workers[owner];
         let asking = Asking {
             world: RefCell::new(&mut self.world),
-            providers: RefCell::new(&mut self.workers[owner].providers),
+            providers: RefCell::new(&mut worker.providers),
+            taken: RefCell::new(&mut worker.taken),
+            refused: RefCell::default(),
         };
-        let answer = std::pin::pin!(answer(&asking, question));
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        match answer.poll(&mut context) {
-            std::task::Poll::Ready(reply) => reply,
-            std::task::Poll::Pending => unreachable!("simulated nodes answer at once"),
+        let reply = {
+            let answer = std::pin::pin!(answer(&asking, question));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            match answer.poll(&mut context) {
+                std::task::Poll::Ready(reply) => reply,
+                std::task::Poll::Pending => unreachable!("simulated nodes answer at once"),
+            }
+        };
+        let refused = asking.refused.into_inner();
+        self.check_budgets(owner, &refused);
+        reply
+    }
+
+    /// P1: what is learned from a refusal is not far below what the provider takes. What it took in any second lies in two
+    /// counted ones at most, so the greater of these is at least half of it.
+    fn check_budgets(&mut self, owner: usize, refused: &[usize]) {
+        let (worker, now_ms) = (&self.workers[owner], self.world.now_ms);
+        let health = worker.providers.health(self.world.now());
+        for index in refused {
+            let taken = worker.taken.within_a_second(*index, now_ms);
+            let learned = health[*index].calls_per_second_max;
+            if learned.is_some_and(|learned| 2 * learned < taken as u64) {
+                let wrong =
+                    format!("P1: provider {index} took {taken} in a second, and may be asked {learned:?}");
+                self.world.checker.violations.push(wrong);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use super::{
     chain::Payload,
     faults::Fault,
+    provider::Taken,
     wire::{Question, Reply},
     world::{Committing, Due, Simulation},
 };
@@ -30,6 +31,7 @@ pub(super) struct Worker {
     ticks: u64,
     /// How its providers fare, as far as this process knows.
     pub providers: Providers,
+    pub taken: Taken,
 }
 
 impl Worker {
@@ -45,6 +47,7 @@ impl Worker {
             late: None,
             ticks: 0,
             providers,
+            taken: Taken::default(),
         }
     }
 

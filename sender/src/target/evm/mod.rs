@@ -94,8 +94,16 @@ impl Chain {
         if !wait.is_zero() {
             tokio::time::sleep(wait.min(BUDGET_WAIT_MAX)).await;
         }
-        self.with(|providers, now| providers.spend(index, count, now));
-        self.providers[index].call(&calls).await
+        let timeout = self.with(|providers, now| {
+            providers.spend(index, count, now);
+            providers.patience(index, self.options.timeout)
+        });
+        let answers = self.providers[index].call(&calls, timeout).await;
+        if let Ok(answers) = &answers {
+            let taken = answers.iter().filter(|answer| !ask::is_too_much(answer)).count() as u64;
+            self.with(|providers, now| providers.took(index, taken, now));
+        }
+        answers
     }
 
     /// Makes one call whose errors are the provider's.
@@ -120,7 +128,7 @@ impl Evm {
     pub fn new(chain_id: u64, urls: &[String], options: ProviderOptions) -> Self {
         // The operator chose these addresses; they may be anywhere.
         let client = Client::new(Rules::anywhere());
-        let provider = |url: &String| Provider::new(url.clone(), client.clone(), options.timeout);
+        let provider = |url: &String| Provider::new(url.clone(), client.clone());
         Self(Arc::new(Chain {
             chain_id,
             options,
