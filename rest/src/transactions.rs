@@ -12,7 +12,10 @@ use ::sender::facade::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use axum::{extract::State, response::IntoResponse};
 use hyper::{StatusCode, header::HeaderName};
-use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName, openapi};
+use sender_model::{
+    AccountId, FeeCap, Fees, Intent, RequestId, RequestOptions, Simulate, Speed, StateName, maybe_number,
+    openapi,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use types::Time;
@@ -33,6 +36,8 @@ pub(super) struct NewTransaction {
     /// The group whose least loaded account sends.
     group: Option<String>,
     /// The chain; the node's own by default, or the group's. Another one than the group's is rejected.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     chain_id: Option<u64>,
     /// The receiver; none creates a contract.
     #[schema(value_type = Option<openapi::Address>)]
@@ -43,7 +48,9 @@ pub(super) struct NewTransaction {
     /// Call data or init code.
     #[schema(value_type = Option<openapi::Bytes>)]
     data: Option<Bytes>,
-    /// The gas limit; estimated by default.
+    /// The gas limit, as a number or as hexadecimal text; estimated by default.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     gas: Option<u64>,
     /// The fees of the first attempt, both or neither; the chain's by default.
     max_fee_per_gas: Option<FeeCap>,
@@ -57,7 +64,26 @@ pub(super) struct NewTransaction {
     #[serde(default)]
     legacy: bool,
     /// When it expires unless it has a nonce by then, in milliseconds since 1970.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     expires_at: Option<u64>,
+    /// Whether it is simulated before it gets a nonce: `true` (the default: on the newest state and, if it would be reverted
+    /// there, on top of the account's earlier requests, or again when they are mined), `"after-parent"` (only when all earlier
+    /// requests of the account are mined) or `false` (not at all; `gas` is needed).
+    // Fields that came later are left out where they are not set, so that older hashes stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<openapi::Simulate>)]
+    simulate: Option<Simulate>,
+    /// How soon it is to be mined, if it names no fees: what part of the chain's priority fee it offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<Speed>,
+    /// An object of your own, which every answer and every event about the transaction repeats; at most 4096 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The webhook endpoints that are told of it, by id; all by default, and none if it is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhooks: Option<Vec<String>>,
 }
 
 /// Slots of an account.
@@ -178,7 +204,14 @@ impl NewTransaction {
         if intent.to.is_none() && intent.data.is_empty() {
             return Err(Problem::invalid("without to there must be data: the code that makes a contract"));
         }
-        Ok(TransactionRequest { key, from, intent, body, expires_at: self.expires_at.map(Time::from_millis) })
+        let options = RequestOptions {
+            simulate: self.simulate.unwrap_or_default(),
+            speed: self.speed.unwrap_or_default(),
+            metadata: self.metadata,
+            webhooks: self.webhooks,
+        };
+        let expires_at = self.expires_at.map(Time::from_millis);
+        Ok(TransactionRequest { key, from, intent, body, expires_at, options })
     }
 }
 

@@ -146,6 +146,8 @@ pub enum Simulation {
         reason: String,
         /// What the contract said.
         data: Bytes,
+        /// Whether it was simulated on top of the transactions that were named with it.
+        on_top: bool,
     },
     /// The node did not say.
     Error,

@@ -42,6 +42,7 @@ impl Sender {
                 intent: submission.intent.clone(),
                 body: submission.body,
                 expires_at: submission.expires_at,
+                options: submission.options.clone(),
             };
             let (waiting, now) = (self.shared.waiting(account).await?, self.shared.now());
             let (request, commit) = match accept::decide(new, known.as_ref(), waiting, &config, now)? {

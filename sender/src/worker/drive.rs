@@ -27,6 +27,7 @@ enum Woken {
     Reply(Reply),
     News,
     Endpoints,
+    Settings,
     Time,
     Stop,
 }
@@ -165,6 +166,7 @@ impl Worker {
             message = self.inbox.recv() => message.map_or(Woken::Stop, Woken::Message),
             () = news => Woken::News,
             Ok(()) = self.endpoints.changed() => Woken::Endpoints,
+            Ok(()) = self.chains.changed() => Woken::Settings,
             () = sleep => Woken::Time,
         }
     }
@@ -191,6 +193,7 @@ impl Worker {
             Woken::Reply(reply) => self.take_reply(owned, reply, now).await?,
             Woken::News => self.take_news(owned, now),
             Woken::Endpoints => self.take_endpoints(owned),
+            Woken::Settings => owned.account.set_config(self.shared.config_of(self.id)),
             Woken::Time => {}
         }
         for _ in 0..BATCH_MAX {
@@ -223,8 +226,8 @@ impl Worker {
     }
 
     fn take_endpoints(&mut self, owned: &mut Owned) {
-        let names = self.endpoints.borrow_and_update().iter().map(|endpoint| endpoint.id.clone()).collect();
-        owned.account.set_endpoints(names);
+        self.endpoints.mark_unchanged();
+        owned.account.set_endpoints(self.shared.registry.endpoint_names(self.id));
     }
 
     fn take_message(&mut self, owned: &mut Owned, message: Message, now: Time) {

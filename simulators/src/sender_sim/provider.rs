@@ -9,7 +9,8 @@ use super::{
 use alloy_primitives::{B256, Bytes, U256};
 use harness::rng::Rng;
 use sender_model::{
-    BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, SendResponse, Simulation as Simulated, View,
+    BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, RequestId, SendResponse, Simulation as Simulated,
+    View,
     providers::{self, Failed, Panel, Providers, Trouble},
 };
 use std::{
@@ -143,17 +144,26 @@ impl Asking<'_> {
         }
     }
 
-    async fn simulate(&self, index: usize, id: &str) -> Result<Simulated, Failed> {
+    async fn simulate(&self, index: usize, id: &str, before: &[RequestId]) -> Result<Simulated, Failed> {
         let node = self.reach(index)?;
-        let reverted = || Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new() };
         let nonsense = self.is_nonsense();
         let mut world = self.world.borrow_mut();
         let traits = world.traits.get(id).copied().unwrap_or_default();
+        let on_top = world.simulates_on_top && !before.is_empty();
+        let reverted =
+            || Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new(), on_top };
+        let lacks = node.is_some_and(|node| {
+            traits.needs.is_some_and(|parent| {
+                let parent = format!("q{parent}");
+                let simulated = on_top && before.iter().any(|id| id.as_str() == parent);
+                !simulated && !world.chain.has_payload(node, &parent)
+            })
+        });
         Ok(match node {
             _ if nonsense => Simulated::Gas(0),
             None if world.rng.chance(500) => reverted(),
             None => Simulated::Gas(0),
-            Some(_) if traits.fails_simulation => reverted(),
+            Some(_) if traits.fails_simulation || lacks => reverted(),
             Some(_) => Simulated::Gas(traits.gas),
         })
     }
@@ -287,9 +297,9 @@ async fn answer(asking: &Asking<'_>, question: &Question) -> Option<Reply> {
             let view = providers::confirmed(asking, ask, |view| !view.is_expected(*known), merge).await;
             Some(Reply::Look(view.ok()))
         }
-        Question::Simulate(id) => {
+        Question::Simulate(id, before) => {
             let fails = |simulated: &Simulated| matches!(simulated, Simulated::Reverted { .. });
-            let ask = |index| asking.simulate(index, id.as_str());
+            let ask = |index| asking.simulate(index, id.as_str(), before);
             let simulated = providers::confirmed(asking, ask, fails, providers::milder).await;
             Some(Reply::Simulated(id.clone(), simulated.unwrap_or(Simulated::Error)))
         }

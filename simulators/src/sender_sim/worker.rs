@@ -280,7 +280,9 @@ impl Simulation {
         let question = match action {
             Action::Sign(draft) => return self.sign(owner, &draft),
             Action::FetchView { known } => Question::Look(known),
-            Action::Simulate(id, _) => Question::Simulate(id),
+            Action::Simulate { id, before, .. } => {
+                Question::Simulate(id, before.into_iter().map(|(id, _)| id).collect())
+            }
             Action::Send { nonce, hash, bytes } => {
                 self.world.note(|| format!("owner {owner} sends nonce {nonce} {hash}"));
                 self.world.checker.on_send(nonce, B256::from_slice(&bytes[..32]));

@@ -23,6 +23,8 @@ pub struct ProviderOptions {
     pub timeout: Duration,
     /// Where a chain without the tag `finalized` is taken to be final, in blocks below the newest one.
     pub confirmations: u64,
+    /// Where a chain is taken to be final whatever its tag says, in blocks below the newest one.
+    pub finality_depth: Option<u64>,
     /// Calls per second that each provider is asked at most; by default only what its refusals teach.
     pub calls_per_second: Option<u64>,
     /// How often the newest block is asked for while something is in flight; by default half of the time between blocks.
@@ -34,6 +36,7 @@ impl Default for ProviderOptions {
         Self {
             timeout: Duration::from_secs(5),
             confirmations: super::CONFIRMATIONS,
+            finality_depth: None,
             calls_per_second: None,
             poll: None,
         }
