@@ -190,7 +190,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 /// Reads JSON; the error begins with the field's path, if it is about one.
-fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Box<dyn Error>> {
+pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Box<dyn Error>> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = serde_path_to_error::deserialize(&mut reader)?;
     reader.end()?;

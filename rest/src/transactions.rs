@@ -304,3 +304,54 @@ pub(super) async fn replace(
     let fees = fees(max_fee_per_gas, max_priority_fee_per_gas)?;
     ok(&Outcome { result: rest.sender.replace(&id, fees).await? })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extract::parse;
+
+    const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+
+    fn read(more: &str) -> Result<NewTransaction, String> {
+        let body = format!(r#"{{"from":"{FROM}","to":"{FROM}"{more}}}"#);
+        parse(body.as_bytes()).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn numbers_are_numbers_or_hexadecimal_text_and_errors_name_the_field() {
+        for more in [
+            r#","gas":21000,"chainId":1,"maxFeePerGas":7,"maxPriorityFeePerGas":7"#,
+            r#","gas":"0x5208","chainId":"0x1","maxFeePerGas":"0x7","maxPriorityFeePerGas":"0x7""#,
+        ] {
+            let new = read(more).unwrap();
+            assert_eq!(
+                (new.gas, new.chain_id, new.max_fee_per_gas),
+                (Some(21_000), Some(1), Some(FeeCap(7)))
+            );
+        }
+        for (field, value) in [
+            ("gas", "\"much\""),
+            ("gas", "-1"),
+            ("gas", "\"0x10000000000000000\""),
+            ("maxFeePerGas", "\"7\""),
+            ("simulate", "\"later\""),
+            ("speed", "\"warp\""),
+            ("metadata", "7"),
+        ] {
+            let why = read(&format!(",\"{field}\":{value}")).unwrap_err();
+            assert!(why.starts_with(&format!("{field}: ")), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_a_key_stands_for_stays_the_same_when_fields_are_added() {
+        let written = serde_json::to_string(&read("").unwrap()).unwrap();
+        for later in ["simulate", "speed", "metadata", "webhooks"] {
+            assert!(!written.contains(later), "{written}");
+        }
+        let options = read(r#","simulate":"after-parent","speed":"fast","metadata":{"a":1},"webhooks":[]"#);
+        let options = options.unwrap().submission(None, 1).unwrap().options;
+        assert_eq!((options.simulate, options.speed), (Simulate::AfterParent, Speed::Fast));
+        assert!(options.metadata.is_some() && !options.tells("wh-1"));
+    }
+}

@@ -76,6 +76,7 @@ pub mod stats;
 pub mod store;
 pub mod target;
 mod transaction;
+mod turns;
 pub mod webhook;
 mod worker;
 

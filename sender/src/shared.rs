@@ -9,6 +9,7 @@ use crate::{
     stats::Stats,
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError, scan_all},
     target::Target,
+    turns::Turns,
     worker::{self, Handle, Message, NotOwned},
 };
 use sender_model::{
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub events: broadcast::Sender<Arc<Event>>,
     pub messages: mpsc::UnboundedSender<DeliveryMessage>,
     pub stopping: watch::Sender<bool>,
+    pub turns: Turns,
     workers: Mutex<BTreeMap<AccountId, Handle>>,
     /// Chains that are known to be those that the store belongs to.
     chains: Mutex<BTreeSet<u64>>,
@@ -80,6 +82,7 @@ impl Shared {
             events: broadcast::channel(EVENTS_KEPT).0,
             messages,
             stopping: watch::channel(false).0,
+            turns: Turns::default(),
             workers: Mutex::default(),
             chains: Mutex::default(),
             other_chains: Mutex::default(),

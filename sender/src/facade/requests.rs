@@ -32,6 +32,7 @@ impl Sender {
             Some(key) => key.clone(),
             None => fresh_id(self.shared.now())?,
         };
+        let _first = self.shared.turns.caller();
         for _ in 0..ACCEPT_TRIES {
             let known = self.look_up(&id).await?;
             let account = self.account_for(&submission, known.as_ref())?;

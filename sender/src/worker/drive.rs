@@ -35,6 +35,8 @@ enum Woken {
 impl Worker {
     /// Drives the account until it is lost, has nothing to do, or the sender stops.
     pub(super) async fn drive(&mut self, owned: &mut Owned) -> Ending {
+        let shared = self.shared.clone();
+        let mut turn = shared.turns.turn().await;
         loop {
             let now = self.shared.now();
             if let Err(ending) = self.keep(owned, now).await {
@@ -49,7 +51,9 @@ impl Worker {
             if self.is_done(owned).await {
                 return Ending::Idle;
             }
+            drop(turn);
             let woken = self.wait(owned).await;
+            turn = shared.turns.turn().await;
             if let Err(ending) = self.take_in(owned, woken).await {
                 return ending;
             }
