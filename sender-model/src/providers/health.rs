@@ -20,8 +20,10 @@ const RECOVERED_AFTER: u32 = 5;
 const GIVEN_UP_AFTER: u32 = 3;
 const SILENT_AFTER: u32 = 10;
 const SILENT_FOR: Duration = Duration::from_millis(60_000);
-/// The same for one that has never answered anything.
+/// The same for one that has never answered anything; and for one that has answered nothing but that it is busy, which it may
+/// be by chance.
 const NEVER_HEARD_AFTER: u32 = 6;
+const ONLY_BUSY_AFTER: u32 = 8;
 
 /// Whether a provider is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -238,6 +240,7 @@ impl One {
             Trouble::Denied(_) | Trouble::Garbage(_) | Trouble::OtherChain | Trouble::Disconnected => {
                 self.failed >= GIVEN_UP_AFTER
             }
+            Trouble::Status(_) | Trouble::RateLimited(_) if !self.heard => self.failed >= ONLY_BUSY_AFTER,
             _ if !self.heard => self.failed >= NEVER_HEARD_AFTER,
             _ => {
                 let long = self.failing_since.is_some_and(|since| now.since(since) >= SILENT_FOR);
@@ -388,5 +391,15 @@ mod tests {
         assert!(!providers.is_alone(0, at(10_001)) && !providers.is_alone(0, at(69_999)));
         assert!(providers.is_alone(0, at(70_000)));
         assert!(Providers::new(1, None).is_alone(0, at(0)));
+        // One that says that it is busy lives, although it has never answered anything else.
+        for (trouble, most) in
+            [(Trouble::TimedOut, NEVER_HEARD_AFTER), (Trouble::Status(500), ONLY_BUSY_AFTER)]
+        {
+            let mut providers = two();
+            (1..most).for_each(|_| providers.failed(1, trouble.clone(), None, at(0)));
+            assert!(!providers.is_alone(0, at(0)), "{trouble}");
+            providers.failed(1, trouble, None, at(0));
+            assert!(providers.is_alone(0, at(0)));
+        }
     }
 }
