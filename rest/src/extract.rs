@@ -3,7 +3,11 @@
 //! The extractors are our own. axum's answer in plain text and not with a problem, take a broken escape (`%zz`) for a
 //! text, reject a query that has a name twice, and limit how long a body is but not how long it takes.
 
-use super::{Rest, problem::Problem};
+use super::{
+    Rest,
+    forward::{Call, OwnedAt},
+    problem::Problem,
+};
 use alloy_primitives::Address;
 use axum::{
     body::Body as AnyBody,
@@ -41,7 +45,12 @@ pub(super) async fn admit(
     let body = read(body, &rest.config.limits).await?;
     check_escapes(head.uri.query().unwrap_or_default())?;
     Key::of(&head.headers)?;
-    Ok(next.run(Request::from_parts(head, AnyBody::from(body))).await)
+    let call = Call::of(&head, &body);
+    let response = next.run(Request::from_parts(head, AnyBody::from(body))).await;
+    let (Some(owner), Some(call)) = (response.extensions().get::<OwnedAt>(), call) else {
+        return Ok(response);
+    };
+    Ok(call.forward(&rest.peers, owner).await.unwrap_or(response))
 }
 
 /// Reads a body of limited size in limited time.
@@ -181,7 +190,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 /// Reads JSON; the error begins with the field's path, if it is about one.
-fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Box<dyn Error>> {
+pub(super) fn parse<T: DeserializeOwned>(text: &[u8]) -> Result<T, Box<dyn Error>> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = serde_path_to_error::deserialize(&mut reader)?;
     reader.end()?;

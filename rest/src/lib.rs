@@ -13,7 +13,9 @@
 
 mod accounts;
 mod api;
+mod chains;
 mod extract;
+mod forward;
 mod page;
 mod problem;
 mod schemas;
@@ -22,7 +24,10 @@ mod webhooks;
 
 pub use api::document;
 
-use ::sender::{Sender, http::Client};
+use ::sender::{
+    Sender,
+    http::{Client, Rules},
+};
 use axum::{
     Router,
     response::{IntoResponse, Response},
@@ -61,6 +66,8 @@ pub struct Rest {
     open: bool,
     /// What webhooks are delivered with, to reject an address that could never be reached.
     webhooks: Client,
+    /// Reaches other processes that share the store.
+    peers: Client,
     document: Bytes,
     page: Bytes,
 }
@@ -84,7 +91,9 @@ impl Rest {
         let document = document();
         let page = page::render(&document).into();
         let document = format!("{document:#}\n").into();
-        Arc::new(Self { sender, config, open, webhooks, document, page })
+        // Their addresses come from the store, which only they write to.
+        let peers = Client::new(Rules::anywhere());
+        Arc::new(Self { sender, config, open, webhooks, peers, document, page })
     }
 
     /// Answers `/v1`; other paths go to `otherwise`.

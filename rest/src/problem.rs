@@ -1,5 +1,6 @@
 //! What went wrong, as RFC 9457 writes it, with a code for programs and whether the same may work later.
 
+use super::forward::OwnedAt;
 use ::sender::{Error, facade::ErrorKind, http::HttpError};
 use alloy_primitives::B256;
 use axum::response::{IntoResponse, Response};
@@ -34,6 +35,9 @@ pub(super) struct Problem {
     /// Methods that the path has.
     #[serde(skip)]
     allow: Option<String>,
+    /// Where the process is that could answer.
+    #[serde(skip)]
+    owner: Option<String>,
 }
 
 /// What some codes come with.
@@ -89,6 +93,7 @@ impl Problem {
             should_retry: false,
             details: Box::default(),
             allow: None,
+            owner: None,
         }
     }
 
@@ -148,6 +153,9 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
+        if let Some(owner) = self.owner {
+            response.extensions_mut().insert(OwnedAt(owner));
+        }
         if let Some(allow) = self.allow.and_then(|allow| HeaderValue::from_str(&allow).ok()) {
             response.headers_mut().insert(header::ALLOW, allow);
         }
@@ -205,8 +213,8 @@ impl From<Error> for Problem {
             Error::UnknownAccount(_) => ("UNKNOWN_ACCOUNT", Details::default()),
             _ => (code, Details::default()),
         };
-        let should_retry = error.should_retry();
-        Self { should_retry, details: Box::new(details), ..Self::new(status, code, error.to_string()) }
+        let (should_retry, owner) = (error.should_retry(), error.owner_address().map(str::to_owned));
+        Self { should_retry, owner, details: Box::new(details), ..Self::new(status, code, error.to_string()) }
     }
 }
 

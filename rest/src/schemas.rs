@@ -12,7 +12,7 @@ const PREFIX: &str = "#/components/schemas/";
 
 /// Fields that are left out if there is nothing to say (`skip_serializing_if`). utoipa does not tell them from fields that
 /// may be absent on input.
-const OMITTED: [&str; 1] = ["receipt"];
+const OMITTED: [&str; 6] = ["receipt", "options", "simulate", "speed", "metadata", "webhooks"];
 
 /// Narrows all schemas of a document. Those of request bodies and of problems stay as open as their types are.
 pub(super) fn narrow(document: &mut Value) {

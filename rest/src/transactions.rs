@@ -12,7 +12,10 @@ use ::sender::facade::{
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use axum::{extract::State, response::IntoResponse};
 use hyper::{StatusCode, header::HeaderName};
-use sender_model::{AccountId, FeeCap, Fees, Intent, RequestId, StateName, openapi};
+use sender_model::{
+    AccountId, FeeCap, Fees, Intent, RequestId, RequestOptions, Simulate, Speed, StateName, maybe_number,
+    openapi,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use types::Time;
@@ -33,6 +36,8 @@ pub(super) struct NewTransaction {
     /// The group whose least loaded account sends.
     group: Option<String>,
     /// The chain; the node's own by default, or the group's. Another one than the group's is rejected.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     chain_id: Option<u64>,
     /// The receiver; none creates a contract.
     #[schema(value_type = Option<openapi::Address>)]
@@ -43,7 +48,9 @@ pub(super) struct NewTransaction {
     /// Call data or init code.
     #[schema(value_type = Option<openapi::Bytes>)]
     data: Option<Bytes>,
-    /// The gas limit; estimated by default.
+    /// The gas limit, as a number or as hexadecimal text; estimated by default.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     gas: Option<u64>,
     /// The fees of the first attempt, both or neither; the chain's by default.
     max_fee_per_gas: Option<FeeCap>,
@@ -57,7 +64,26 @@ pub(super) struct NewTransaction {
     #[serde(default)]
     legacy: bool,
     /// When it expires unless it has a nonce by then, in milliseconds since 1970.
+    #[serde(default, deserialize_with = "maybe_number")]
+    #[schema(value_type = Option<openapi::NumberOrText>)]
     expires_at: Option<u64>,
+    /// Whether it is simulated before it gets a nonce: `true` (the default: on the newest state and, if it would be reverted
+    /// there, on top of the account's earlier requests, or again when they are mined), `"after-parent"` (only when all earlier
+    /// requests of the account are mined) or `false` (not at all; `gas` is needed).
+    // Fields that came later are left out where they are not set, so that older hashes stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<openapi::Simulate>)]
+    simulate: Option<Simulate>,
+    /// How soon it is to be mined, if it names no fees: what part of the chain's priority fee it offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<Speed>,
+    /// An object of your own, which every answer and every event about the transaction repeats; at most 4096 bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    /// The webhook endpoints that are told of it, by id; all by default, and none if it is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    webhooks: Option<Vec<String>>,
 }
 
 /// Slots of an account.
@@ -178,7 +204,14 @@ impl NewTransaction {
         if intent.to.is_none() && intent.data.is_empty() {
             return Err(Problem::invalid("without to there must be data: the code that makes a contract"));
         }
-        Ok(TransactionRequest { key, from, intent, body, expires_at: self.expires_at.map(Time::from_millis) })
+        let options = RequestOptions {
+            simulate: self.simulate.unwrap_or_default(),
+            speed: self.speed.unwrap_or_default(),
+            metadata: self.metadata,
+            webhooks: self.webhooks,
+        };
+        let expires_at = self.expires_at.map(Time::from_millis);
+        Ok(TransactionRequest { key, from, intent, body, expires_at, options })
     }
 }
 
@@ -270,4 +303,55 @@ pub(super) async fn replace(
 ) -> Reply {
     let fees = fees(max_fee_per_gas, max_priority_fee_per_gas)?;
     ok(&Outcome { result: rest.sender.replace(&id, fees).await? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extract::parse;
+
+    const FROM: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
+
+    fn read(more: &str) -> Result<NewTransaction, String> {
+        let body = format!(r#"{{"from":"{FROM}","to":"{FROM}"{more}}}"#);
+        parse(body.as_bytes()).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn numbers_are_numbers_or_hexadecimal_text_and_errors_name_the_field() {
+        for more in [
+            r#","gas":21000,"chainId":1,"maxFeePerGas":7,"maxPriorityFeePerGas":7"#,
+            r#","gas":"0x5208","chainId":"0x1","maxFeePerGas":"0x7","maxPriorityFeePerGas":"0x7""#,
+        ] {
+            let new = read(more).unwrap();
+            assert_eq!(
+                (new.gas, new.chain_id, new.max_fee_per_gas),
+                (Some(21_000), Some(1), Some(FeeCap(7)))
+            );
+        }
+        for (field, value) in [
+            ("gas", "\"much\""),
+            ("gas", "-1"),
+            ("gas", "\"0x10000000000000000\""),
+            ("maxFeePerGas", "\"7\""),
+            ("simulate", "\"later\""),
+            ("speed", "\"warp\""),
+            ("metadata", "7"),
+        ] {
+            let why = read(&format!(",\"{field}\":{value}")).unwrap_err();
+            assert!(why.starts_with(&format!("{field}: ")), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_a_key_stands_for_stays_the_same_when_fields_are_added() {
+        let written = serde_json::to_string(&read("").unwrap()).unwrap();
+        for later in ["simulate", "speed", "metadata", "webhooks"] {
+            assert!(!written.contains(later), "{written}");
+        }
+        let options = read(r#","simulate":"after-parent","speed":"fast","metadata":{"a":1},"webhooks":[]"#);
+        let options = options.unwrap().submission(None, 1).unwrap().options;
+        assert_eq!((options.simulate, options.speed), (Simulate::AfterParent, Speed::Fast));
+        assert!(options.metadata.is_some() && !options.tells("wh-1"));
+    }
 }

@@ -4,10 +4,11 @@ use super::{
     Reply, Rest,
     extract::{Body, Name, Query, parsed},
     json, ok,
+    problem::Problem,
 };
 use ::sender::{
     endpoint::Secret,
-    facade::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, NewEndpoint, Page},
+    facade::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, NewEndpoint, Page, Replayed},
 };
 use alloy_primitives::Address;
 use axum::{extract::State, response::IntoResponse};
@@ -112,6 +113,39 @@ pub(super) async fn deliveries(State(rest): State<Arc<Rest>>, Query(selection): 
     responses((status = 200, description = "A page.", body = Page<DeliveryView>)))]
 pub(super) async fn dead_letters(State(rest): State<Arc<Rest>>, Query(selection): Query<Selection>) -> Reply {
     ok(&rest.sender.dead_letters(selection.filter(rest.sender.home_chain())).await?)
+}
+
+/// Which dead letters to replay; all by default.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(super) struct Replay {
+    /// Only of this chain's accounts; the node's own by default. It counts only with an address.
+    chain_id: Option<u64>,
+    /// Only of this account.
+    #[schema(value_type = Option<openapi::Address>)]
+    address: Option<Address>,
+    /// Only to this endpoint.
+    endpoint: Option<String>,
+    /// The `next` of the answer before.
+    #[schema(value_type = Option<String>)]
+    after: Option<String>,
+    /// The most that are looked at; 500 by default, at most 5000.
+    limit: Option<usize>,
+}
+
+/// Replays dead letters, with all their retries.
+#[utoipa::path(post, path = "/v1/dead-letters/replay", tag = TAG, request_body = Replay,
+    responses((status = 200, description = "How many are pending again.", body = Replayed)))]
+pub(super) async fn replay_all(State(rest): State<Arc<Rest>>, Body(which): Body<Replay>) -> Reply {
+    let after = which.after.map(|after| after.parse().map_err(Problem::invalid)).transpose()?;
+    let selection = Selection {
+        chain_id: which.chain_id,
+        address: which.address,
+        endpoint: which.endpoint,
+        after,
+        limit: which.limit,
+    };
+    ok(&rest.sender.replay_all(selection.filter(rest.sender.home_chain())).await?)
 }
 
 /// Replays a dead letter, with all its retries.

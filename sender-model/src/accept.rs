@@ -7,8 +7,9 @@
 //! that no such name is there either.
 
 use super::{
-    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, KnownRequest, Precondition,
-    Request, RequestId, State, Write, key,
+    AccountId, Authority, Commit, Config, Delivery, Event, EventKind, Intent, KnownRequest,
+    METADATA_BYTES_MAX, Precondition, REQUEST_WEBHOOKS_MAX, Request, RequestId, RequestOptions, Simulate,
+    State, Write, key,
 };
 use alloy_primitives::B256;
 use types::Time;
@@ -26,6 +27,8 @@ pub struct NewRequest {
     pub body: B256,
     /// When it may not be bound any more.
     pub expires_at: Option<Time>,
+    /// How it is to be treated.
+    pub options: RequestOptions,
 }
 
 /// What to do with it.
@@ -54,6 +57,15 @@ pub enum AcceptError {
     /// It asks for more gas than the chain takes.
     #[error("a transaction on this chain has at most {0} gas")]
     Gas(u64),
+    /// It is not to be simulated, and says nothing of its gas.
+    #[error("gas: a request with simulate=false names its gas limit")]
+    NoGas,
+    /// Its metadata is too large.
+    #[error("metadata: there are at most {0} bytes of it, as JSON")]
+    Metadata(usize),
+    /// It names too many webhook endpoints.
+    #[error("webhooks: a request names at most {0} endpoints")]
+    Webhooks(usize),
     /// Its time is over already.
     #[error("the request expires before it is accepted")]
     Expired,
@@ -83,6 +95,7 @@ pub fn decide(
         return Err(AcceptError::QueueFull(waiting));
     }
     check_size(&new.intent, config)?;
+    check_options(&new)?;
     if new.expires_at.is_some_and(|at| at <= now) {
         return Err(AcceptError::Expired);
     }
@@ -93,6 +106,7 @@ pub fn decide(
         body: new.body,
         accepted_at: now,
         expires_at: new.expires_at,
+        options: new.options,
         raw: false,
         state: State::Accepted { held: None },
         events: 1,
@@ -123,6 +137,20 @@ pub fn check_size(intent: &Intent, config: &Config) -> Result<(), AcceptError> {
     }
 }
 
+fn check_options(new: &NewRequest) -> Result<(), AcceptError> {
+    let options = &new.options;
+    if options.simulate == Simulate::Never && new.intent.gas.is_none() {
+        return Err(AcceptError::NoGas);
+    }
+    if options.metadata_bytes() > METADATA_BYTES_MAX {
+        return Err(AcceptError::Metadata(METADATA_BYTES_MAX));
+    }
+    if options.webhooks.as_ref().is_some_and(|names| names.len() > REQUEST_WEBHOOKS_MAX) {
+        return Err(AcceptError::Webhooks(REQUEST_WEBHOOKS_MAX));
+    }
+    Ok(())
+}
+
 /// The commit that makes a request exist.
 fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, serde_json::Error> {
     let mut rows = vec![
@@ -130,7 +158,9 @@ fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, ser
         (key::live(request.account, request.accepted_at, &request.id), vec![]),
     ];
     let event = Event::about_request(request, None, EventKind::Accepted, now);
-    rows.extend(event_rows(&event, &config.endpoints)?);
+    let endpoints: Vec<&String> =
+        config.endpoints.iter().filter(|name| request.options.tells(name)).collect();
+    rows.extend(event_rows(&event, &endpoints)?);
     let unused = Precondition::Absent(key::used_name(&request.id));
     let absent = rows.iter().map(|(key, _)| Precondition::Absent(key.clone()));
     let preconditions = absent.chain([unused]).collect();
@@ -141,7 +171,7 @@ fn creation(request: &Request, config: &Config, now: Time) -> Result<Commit, ser
 /// The rows of an event: itself, and one delivery for each endpoint.
 pub(super) fn event_rows(
     event: &Event,
-    endpoints: &[String],
+    endpoints: &[&String],
 ) -> Result<Vec<(String, Vec<u8>)>, serde_json::Error> {
     let mut rows = vec![(key::event(&event.subject, event.sequence), serde_json::to_vec(event)?)];
     for endpoint in endpoints {
@@ -150,7 +180,7 @@ pub(super) fn event_rows(
             subject: event.subject.clone(),
             since: event.since,
             sequence: event.sequence,
-            endpoint: endpoint.clone(),
+            endpoint: (*endpoint).clone(),
             tries: 0,
             next_at: event.at,
         };

@@ -33,4 +33,8 @@ pub enum Mistake {
     SweepStarves,
     /// One provider's word is enough, also where another would contradict it.
     OneVoice,
+    /// A request that would be reverted now fails, although the one that it needs is not mined yet.
+    ParentIgnored,
+    /// A provider's budget is halved at every refusal, whatever it takes besides.
+    BudgetHalves,
 }

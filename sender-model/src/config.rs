@@ -1,5 +1,6 @@
 //! The numbers, with their units, and the defaults of the specification.
 
+use super::Speeds;
 use types::Duration;
 
 /// What happens to a request whose nonce was used up by a transaction that is not ours.
@@ -61,6 +62,8 @@ pub struct Config {
     pub noop_gas: u64,
     /// The highest price per gas, in wei.
     pub fee_cap: u128,
+    /// What each speed offers.
+    pub speeds: Speeds,
     /// How long a gap may stay before a noop fills it.
     pub gap_grace_ms: u64,
     /// When a transaction that is not mined is cancelled; none by default.
@@ -122,6 +125,7 @@ impl Default for Config {
             gas_margin_percent: 20,
             noop_gas: 21_000,
             fee_cap: 500_000_000_000,
+            speeds: Speeds::default(),
             gap_grace_ms: 10_000,
             cancel_after_ms: None,
             rebroadcast_ms: 30_000,

@@ -61,14 +61,16 @@ impl Delivery {
         key::event(&self.subject, self.sequence)
     }
 
-    /// What follows from a failure.
-    pub fn after_failure(&self, now: Time) -> Next {
+    /// What follows from a failure. The endpoint may ask to be left alone for longer than the usual pause, an hour at most.
+    pub fn after_failure(&self, wait: Option<Duration>, now: Time) -> Next {
         let tries = self.tries + 1;
         if tries >= TRIES_MAX {
             return Next::Dead(Self { tries, next_at: now, ..self.clone() });
         }
-        let pause = PAUSE_MS.saturating_mul(1 << (tries - 1).min(30)).min(PAUSE_MAX_MS);
-        Next::Retry(Self { tries, next_at: now + Duration::from_millis(pause), ..self.clone() })
+        let longest = Duration::from_millis(PAUSE_MAX_MS);
+        let usual = Duration::from_millis(PAUSE_MS.saturating_mul(1 << (tries - 1).min(30)));
+        let pause = usual.max(wait.unwrap_or_default()).min(longest);
+        Next::Retry(Self { tries, next_at: now + pause, ..self.clone() })
     }
 
     fn commit(&self, epoch: u64, writes: Vec<Write>) -> Result<Commit, serde_json::Error> {
@@ -83,8 +85,8 @@ impl Delivery {
     }
 
     /// Records a failure.
-    pub fn fail(&self, epoch: u64, now: Time) -> Result<Commit, serde_json::Error> {
-        let writes = match self.after_failure(now) {
+    pub fn fail(&self, epoch: u64, wait: Option<Duration>, now: Time) -> Result<Commit, serde_json::Error> {
+        let writes = match self.after_failure(wait, now) {
             Next::Retry(next) => vec![Write::Put(self.key(), serde_json::to_vec(&next)?)],
             Next::Dead(dead) => {
                 let row = key::dead_letter(self.account, &self.subject, self.sequence, &self.endpoint);
@@ -114,4 +116,33 @@ pub fn due<'a>(deliveries: impl IntoIterator<Item = &'a Delivery>, now: Time) ->
     sorted.retain(|delivery| seen.insert((&delivery.subject, &delivery.endpoint)));
     sorted.retain(|delivery| delivery.next_at <= now);
     sorted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::account_id;
+
+    #[test]
+    fn pauses_grow_and_an_endpoint_may_ask_for_longer_ones() {
+        let first = Delivery {
+            account: account_id(),
+            subject: Subject::Account(account_id()),
+            since: None,
+            sequence: 1,
+            endpoint: "one".into(),
+            tries: 0,
+            next_at: Time::ZERO,
+        };
+        let (now, seconds) =
+            (Time::from_millis(5_000), |seconds: u64| Some(Duration::from_millis(seconds * 1_000)));
+        let pause = |tries, wait| match (Delivery { tries, ..first.clone() }).after_failure(wait, now) {
+            Next::Retry(next) => next.next_at.since(now).as_millis(),
+            Next::Dead(_) => 0,
+        };
+        assert_eq!((pause(0, None), pause(1, None), pause(3, None)), (1_000, 2_000, 8_000));
+        assert_eq!((pause(0, seconds(30)), pause(5, seconds(2))), (30_000, 32_000));
+        assert_eq!(pause(0, seconds(1_000_000)), u128::from(PAUSE_MAX_MS), "but not for ever");
+        assert_eq!(pause(TRIES_MAX - 1, seconds(30)), 0);
+    }
 }

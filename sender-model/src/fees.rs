@@ -66,6 +66,13 @@ impl Quote {
         Self { base_fee_per_gas: 0, priority_fee_per_gas: price, market: FeeMarket::GasPrice }
     }
 
+    /// The same with another part of the priority fee, in percent: for a faster or a slower transaction.
+    #[must_use]
+    pub const fn at_percent(self, percent: u32) -> Self {
+        let priority_fee_per_gas = self.priority_fee_per_gas.saturating_mul(percent as u128) / 100;
+        Self { priority_fee_per_gas, ..self }
+    }
+
     /// The price below which a transaction is not mined now: the base fee, or the gas price.
     pub const fn lowest(&self) -> u128 {
         match self.market {

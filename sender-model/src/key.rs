@@ -8,7 +8,7 @@
 //!   c/ACCOUNT/TIME/ID                commands to be obeyed            x/ACCOUNT/…          dead letters
 //!   w/ENDPOINT                       webhook endpoint                 g/GROUP              account group
 //!   i/CHAIN                          a chain's first block            k/REQUEST            name of a forgotten request
-//!   u/TIME/ID                        names of forgotten requests
+//!   u/TIME/ID                        names of forgotten requests      m/CHAIN              a chain's settings
 //! ```
 
 use super::{AccountId, Nonce, RequestId, Subject, commit::Key};
@@ -158,6 +158,16 @@ pub fn group(name: &str) -> Key {
 /// All account groups.
 pub fn groups() -> Key {
     "g/".to_owned()
+}
+
+/// The settings of a chain.
+pub fn chain_settings(chain_id: u64) -> Key {
+    format!("m/{chain_id}")
+}
+
+/// The settings of all chains.
+pub fn all_chain_settings() -> Key {
+    "m/".to_owned()
 }
 
 /// The first block of a chain.

@@ -37,7 +37,7 @@
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};
-//! use sender_model::{Account, AccountId, Action, Config, Decision, Intent, NewRequest, Rows, accept};
+//! use sender_model::{Account, AccountId, Action, Config, Decision, Intent, NewRequest, RequestOptions, Rows, accept};
 //! use std::sync::Arc;
 //! use types::Time;
 //!
@@ -49,6 +49,7 @@
 //!     intent: Intent { to: Some(Address::repeat_byte(1)), ..Intent::default() },
 //!     body: keccak256(b"all that the caller sent"),
 //!     expires_at: None,
+//!     options: RequestOptions::default(),
 //! };
 //! // The request exists once a store has done this commit.
 //! let Decision::New(request, _commit) = accept::decide(new, None, 0, &config, now)? else { panic!() };
@@ -65,6 +66,7 @@ pub mod accept;
 mod account;
 #[cfg(feature = "bugs")]
 mod bugs;
+mod chain_settings;
 mod classify;
 mod command;
 mod commit;
@@ -79,6 +81,7 @@ pub mod key;
 mod nonce;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+mod options;
 pub mod providers;
 mod quantity;
 mod request;
@@ -95,6 +98,7 @@ pub use account::{
 };
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
+pub use chain_settings::ChainSettings;
 pub use classify::{SendClass, SendResponse, classify};
 pub use command::{Command, CommandKind};
 pub use commit::{
@@ -109,7 +113,9 @@ pub use fees::{FeeMarket, Fees, Quote};
 pub use ids::{AccountId, BadAccountId, BadRequestId, Nonce, RequestId};
 pub use intent::{FeeCap, Intent};
 pub use nonce::{Attempt, AttemptKind, CancelReason, Mined, NonceLease, NonceState, Slot};
-pub use request::{Failure, Held, PastAttempt, Request, State, StateName};
+pub use options::{METADATA_BYTES_MAX, REQUEST_WEBHOOKS_MAX, RequestOptions, Simulate, Speed, Speeds};
+pub use quantity::maybe_number;
+pub use request::{Basis, Failure, Held, PastAttempt, Request, State, StateName};
 pub use used_name::{KnownRequest, UsedName};
 pub use view::{BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, Simulation, View};
 

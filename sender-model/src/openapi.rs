@@ -5,7 +5,7 @@ use crate::{FeeCap, RequestId};
 use std::borrow::Cow;
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type},
+    openapi::{ObjectBuilder, OneOfBuilder, RefOr, Schema, Type},
 };
 
 /// Gives a type the schema of a string with a pattern.
@@ -44,3 +44,39 @@ stand_in!(Quantity, "^0x[0-9a-fA-F]{1,64}$", "An amount in wei, or wei per gas."
 
 text!(FeeCap, "^0x[0-9a-fA-F]{1,32}$", "A price in wei per gas.");
 text!(RequestId, "^[A-Za-z0-9_.:-]{1,128}$", "A transaction's name: its idempotency key if there was one.");
+
+/// Whether a request is simulated: `true`, `false` or `"after-parent"`.
+#[derive(Debug)]
+pub enum Simulate {}
+
+impl PartialSchema for Simulate {
+    fn schema() -> RefOr<Schema> {
+        let name = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["after-parent"]));
+        let truth = ObjectBuilder::new().schema_type(Type::Boolean);
+        OneOfBuilder::new().item(truth).item(name).into()
+    }
+}
+
+impl ToSchema for Simulate {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Simulate")
+    }
+}
+
+/// A number, or the same as hexadecimal text.
+#[derive(Debug)]
+pub enum NumberOrText {}
+
+impl PartialSchema for NumberOrText {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^0x[0-9a-fA-F]{1,16}$"));
+        OneOfBuilder::new().item(number).item(text).into()
+    }
+}
+
+impl ToSchema for NumberOrText {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("NumberOrText")
+    }
+}

@@ -1,6 +1,6 @@
 //! A request, from accepted to its one end.
 
-use super::{AccountId, AttemptKind, Fees, Inclusion, Intent, Nonce, RequestId, quantity};
+use super::{AccountId, AttemptKind, Fees, Inclusion, Intent, Nonce, RequestId, RequestOptions, quantity};
 #[cfg(feature = "openapi")]
 use crate::openapi;
 use alloy_primitives::{B256, Bytes};
@@ -21,8 +21,23 @@ pub enum Held {
     FeeTooHigh,
     /// No node says whether it would work, or the signer refuses it.
     Policy,
+    /// It would be reverted now, or is not to be simulated yet, and earlier requests of the account are not mined. It is
+    /// simulated again when they are.
+    Parent,
     /// As many transactions wait for finality as are kept in memory. Raise the limit, or wait.
     Unfinal,
+}
+
+/// On which state a request was simulated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum Basis {
+    /// The chain's newest, when no earlier request of the account was left to be mined.
+    #[default]
+    Newest,
+    /// On top of all earlier requests of the account that were not mined.
+    InFlight,
 }
 
 /// Why a request failed.
@@ -37,6 +52,9 @@ pub enum Failure {
         /// What the contract said.
         #[cfg_attr(feature = "openapi", schema(value_type = openapi::Bytes))]
         data: Bytes,
+        /// On which state it was simulated.
+        #[serde(default)]
+        on: Basis,
     },
     /// A node said that it can never be mined, and a noop has used its nonce.
     Rejected(String),
@@ -248,6 +266,9 @@ pub struct Request {
     #[serde(default, with = "quantity::maybe_time")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<u64>))]
     pub expires_at: Option<Time>,
+    /// How it is to be treated.
+    #[serde(default, skip_serializing_if = "RequestOptions::is_default")]
+    pub options: RequestOptions,
     /// Whether an outside signer made its transaction, whose fees we therefore cannot bump.
     #[serde(default)]
     pub raw: bool,

@@ -50,8 +50,10 @@ impl View {
     }
 
     /// Of two providers' looks the one whose count is nearer to what the account knows: one that only lags, or follows a
-    /// branch that the other has left, is right about less, and one that lies is not believed alone. None if nothing is
-    /// known yet and they differ, since an account that begins with a wrong count does not find back.
+    /// branch that the other has left, is right about less, and one that lies is not believed alone. A count above what the
+    /// account can explain is believed only if the other has one above it, too: nonces are given up for it, while one that is
+    /// too low only delays. None if nothing is known yet and they differ, since an account that begins with a wrong count
+    /// does not find back.
     pub fn tempered(self, other: &Self, known: Option<(u64, u64)>) -> Option<Self> {
         let Some((lowest, highest)) = known else {
             return (self.latest_count == other.latest_count).then_some(self);
@@ -60,7 +62,37 @@ impl View {
             count if count < lowest => lowest - count,
             count => count.saturating_sub(highest),
         };
-        Some(if distance(other) < distance(&self) { *other } else { self })
+        let leaps = |view: &Self| view.latest_count > highest;
+        let takes_other = match (leaps(&self), leaps(other)) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => distance(other) < distance(&self),
+        };
+        Some(if takes_other { *other } else { self })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_leaps_is_not_believed_because_the_other_lags() {
+        let with = |latest_count| View {
+            latest: Head::default(),
+            latest_count,
+            finalized_number: 0,
+            finalized_count: None,
+            balance: U256::ZERO,
+            quote: Quote::default(),
+        };
+        let tempered = |one, other| with(one).tempered(&with(other), Some((30, 32))).unwrap().latest_count;
+        // Seen in the simulator: the lie was nearer than a node five blocks behind.
+        assert_eq!((tempered(35, 24), tempered(24, 35)), (24, 24));
+        assert_eq!((tempered(35, 31), tempered(31, 35)), (31, 31));
+        assert_eq!((tempered(35, 34), tempered(34, 35)), (34, 34));
+        assert_eq!((tempered(24, 28), tempered(28, 24)), (28, 28));
+        assert_eq!(with(5).tempered(&with(6), None), None);
     }
 }
 
@@ -146,6 +178,8 @@ pub enum Simulation {
         reason: String,
         /// What the contract said.
         data: Bytes,
+        /// Whether it was simulated on top of the transactions that were named with it.
+        on_top: bool,
     },
     /// The node did not say.
     Error,

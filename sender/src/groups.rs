@@ -3,7 +3,7 @@
 
 use crate::facade::{Error, Funding, Group, NewGroup, SendFrom, Sender, TransactionRequest};
 use alloy_primitives::{Address, U256, keccak256};
-use sender_model::{AccountId, Intent, RequestId, State};
+use sender_model::{AccountId, Intent, RequestId, RequestOptions, State};
 
 /// Accounts of one group at most.
 const SIZE_MAX: usize = 1_000;
@@ -214,7 +214,15 @@ impl Sender {
         let intent = Intent { to: Some(address), value: funding.amount, ..Intent::default() };
         let body = keccak256(serde_json::to_vec(&intent)?);
         let from = SendFrom::Account(AccountId { chain_id, address: funding.owner });
-        self.submit(TransactionRequest { key: Some(id), from, intent, body, expires_at: None }).await?;
+        self.submit(TransactionRequest {
+            key: Some(id),
+            from,
+            intent,
+            body,
+            expires_at: None,
+            options: RequestOptions::default(),
+        })
+        .await?;
         group.top_ups.insert(address, counted);
         Ok(())
     }

@@ -38,7 +38,7 @@
 //!
 //! ```
 //! use alloy_primitives::{Address, keccak256};
-//! use sender_model::{AccountId, Config, Decision, Intent, KnownRequest, NewRequest, accept};
+//! use sender_model::{AccountId, Config, Decision, Intent, KnownRequest, NewRequest, RequestOptions, accept};
 //! use sender::store::{Memory, Outcome};
 //! use types::Time;
 //!
@@ -49,6 +49,7 @@
 //!     intent: Intent { to: Some(Address::repeat_byte(1)), ..Intent::default() },
 //!     body: keccak256(b"all that the caller sent"),
 //!     expires_at: None,
+//!     options: RequestOptions::default(),
 //! };
 //! let Decision::New(request, commit) = accept::decide(new.clone(), None, 0, &config, now)? else { panic!() };
 //! assert_eq!(store.apply(&commit)?, Outcome::Committed);
@@ -75,11 +76,13 @@ pub mod stats;
 pub mod store;
 pub mod target;
 mod transaction;
+mod turns;
 pub mod webhook;
 mod worker;
 
 pub use clock::Clock;
 pub use facade::{Copied, Error, Sender, Settings, StartDeliveries};
+pub use settings::holder_at;
 
 /// The features for tests that this crate was compiled with; none in a product build.
 pub const TEST_FEATURES: &[&str] = &[

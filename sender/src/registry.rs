@@ -1,4 +1,4 @@
-//! Webhook endpoints and account groups: few rows, read by all, changed by an operator.
+//! Webhook endpoints, account groups and settings of chains: few rows, read by all, changed by an operator.
 //!
 //! They belong to no account, so their changes are made under a lease of their own, which is taken by force for one
 //! change and given back: two operators at two processes cannot overwrite each other, one of them is told to try again.
@@ -8,18 +8,27 @@ use crate::{
     facade::{Error, Group},
     store::{Acquired, LEASE_MS, Outcome, Store, StoreError, scan_all},
 };
-use sender_model::{Authority, Commit, Fence, Precondition, Write, key};
-use serde::{Serialize, de::DeserializeOwned};
+use sender_model::{AccountId, Authority, ChainSettings, Commit, Fence, Precondition, Write, key};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 
 /// The lease under which the registry changes.
 const LEASE: &str = "registry";
 
-/// Endpoints and groups as they are in the store.
+/// The settings of a chain as an operator has changed them while the sender ran.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredChain {
+    pub chain_id: u64,
+    pub settings: ChainSettings,
+}
+
+/// Endpoints, groups and settings as they are in the store.
 pub(crate) struct Registry {
     endpoints: watch::Sender<Arc<Vec<Endpoint>>>,
     groups: watch::Sender<Arc<Vec<Group>>>,
+    chains: watch::Sender<Arc<Vec<StoredChain>>>,
     /// One change at a time.
     changing: Mutex<()>,
 }
@@ -27,19 +36,21 @@ pub(crate) struct Registry {
 impl Registry {
     /// Reads the registry.
     pub(crate) async fn load(store: &dyn Store) -> Result<Self, Error> {
-        let (endpoints, groups) = read(store).await?;
+        let (endpoints, groups, chains) = read(store).await?;
         Ok(Self {
             endpoints: watch::channel(Arc::new(endpoints)).0,
             groups: watch::channel(Arc::new(groups)).0,
+            chains: watch::channel(Arc::new(chains)).0,
             changing: Mutex::default(),
         })
     }
 
     /// Reads it again, for what other processes have changed.
     pub(crate) async fn refresh(&self, store: &dyn Store) -> Result<(), Error> {
-        let (endpoints, groups) = read(store).await?;
+        let (endpoints, groups, chains) = read(store).await?;
         set(&self.endpoints, endpoints);
         set(&self.groups, groups);
+        set(&self.chains, chains);
         Ok(())
     }
 
@@ -51,8 +62,33 @@ impl Registry {
         self.endpoints.borrow().clone()
     }
 
-    pub(crate) fn endpoint_names(&self) -> Vec<String> {
-        self.endpoints.borrow().iter().map(|endpoint| endpoint.id.clone()).collect()
+    /// The endpoints that are told of an account.
+    pub(crate) fn endpoint_names(&self, account: AccountId) -> Vec<String> {
+        let endpoints = self.endpoints.borrow();
+        let told = endpoints.iter().filter(|endpoint| endpoint.settings.tells_of(account));
+        told.map(|endpoint| endpoint.id.clone()).collect()
+    }
+
+    pub(crate) fn watch_chains(&self) -> watch::Receiver<Arc<Vec<StoredChain>>> {
+        self.chains.subscribe()
+    }
+
+    /// What an operator has changed of a chain's settings.
+    pub(crate) fn chain(&self, chain_id: u64) -> Option<StoredChain> {
+        self.chains.borrow().iter().find(|chain| chain.chain_id == chain_id).cloned()
+    }
+
+    /// Replaces the settings of a chain: by others, or nothing by them.
+    pub(crate) async fn put_chain(
+        &self,
+        store: &dyn Store,
+        holder: &str,
+        before: Option<&StoredChain>,
+        after: &StoredChain,
+    ) -> Result<(), Error> {
+        let _one = self.changing.lock().await;
+        change(store, holder, key::chain_settings(after.chain_id), before, Some(after)).await?;
+        self.refresh(store).await
     }
 
     pub(crate) fn groups(&self) -> Arc<Vec<Group>> {
@@ -101,8 +137,10 @@ fn set<T: PartialEq>(sender: &watch::Sender<Arc<Vec<T>>>, values: Vec<T>) {
     });
 }
 
-async fn read(store: &dyn Store) -> Result<(Vec<Endpoint>, Vec<Group>), Error> {
-    Ok((rows(store, &key::endpoints()).await?, rows(store, &key::groups()).await?))
+async fn read(store: &dyn Store) -> Result<(Vec<Endpoint>, Vec<Group>, Vec<StoredChain>), Error> {
+    let endpoints = rows(store, &key::endpoints()).await?;
+    let groups = rows(store, &key::groups()).await?;
+    Ok((endpoints, groups, rows(store, &key::all_chain_settings()).await?))
 }
 
 async fn rows<T: DeserializeOwned>(store: &dyn Store, prefix: &str) -> Result<Vec<T>, Error> {

@@ -9,11 +9,12 @@ use crate::{
     stats::Stats,
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError, scan_all},
     target::Target,
+    turns::Turns,
     worker::{self, Handle, Message, NotOwned},
 };
 use sender_model::{
-    Account, AccountId, Authority, Commit, Config, Event, EventKind, OperationError, Precondition, Request,
-    Subject, Write, key,
+    Account, AccountId, Authority, ChainSettings, Commit, Config, Event, EventKind, OperationError,
+    Precondition, Request, Subject, Write, key,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub targets: BTreeMap<u64, Arc<dyn Target>>,
     pub home_chain: u64,
     pub config: Config,
+    /// Settings of chains, as the sender was started with them.
+    pub chain_settings: BTreeMap<u64, ChainSettings>,
     pub holder: String,
     pub clock: Clock,
     pub registry: Registry,
@@ -45,6 +48,7 @@ pub(crate) struct Shared {
     pub events: broadcast::Sender<Arc<Event>>,
     pub messages: mpsc::UnboundedSender<DeliveryMessage>,
     pub stopping: watch::Sender<bool>,
+    pub turns: Turns,
     workers: Mutex<BTreeMap<AccountId, Handle>>,
     /// Chains that are known to be those that the store belongs to.
     chains: Mutex<BTreeSet<u64>>,
@@ -62,13 +66,15 @@ impl Shared {
         messages: mpsc::UnboundedSender<DeliveryMessage>,
         stats: Arc<Stats>,
     ) -> Self {
-        let crate::settings::Parts { store, keys, targets, home_chain, config, holder, clock } = settings;
+        let crate::settings::Parts { store, keys, targets, home_chain, config, chains, holder, clock } =
+            settings;
         Self {
             store,
             keys,
             targets,
             home_chain,
             config,
+            chain_settings: chains,
             holder,
             clock,
             registry,
@@ -76,6 +82,7 @@ impl Shared {
             events: broadcast::channel(EVENTS_KEPT).0,
             messages,
             stopping: watch::channel(false).0,
+            turns: Turns::default(),
             workers: Mutex::default(),
             chains: Mutex::default(),
             other_chains: Mutex::default(),
@@ -96,11 +103,25 @@ impl Shared {
         self.targets.get(&chain_id).ok_or(Error::UnknownChain(chain_id))
     }
 
+    /// What is set for a chain: by an operator while the sender ran, else when it was started.
+    pub(crate) fn settings_of(&self, chain_id: u64) -> ChainSettings {
+        let changed = self.registry.chain(chain_id).map(|chain| chain.settings).unwrap_or_default();
+        changed.or(self.chain_settings.get(&chain_id).copied().unwrap_or_default())
+    }
+
+    /// Tells every chain what is set for it.
+    pub(crate) fn configure_targets(&self) {
+        for (chain_id, target) in &self.targets {
+            target.configure(&self.settings_of(*chain_id));
+        }
+    }
+
     /// How an account is run: with the endpoints of today, and as far as its key is here.
     pub(crate) fn config_of(&self, account: AccountId) -> Config {
         let mut config = self.config.clone();
-        config.endpoints = self.registry.endpoint_names();
+        config.endpoints = self.registry.endpoint_names(account);
         config.holds_key = self.keys.signer(account.address).is_some();
+        self.settings_of(account.chain_id).apply(&mut config);
         if let Some(target) = self.targets.get(&account.chain_id) {
             config.limits = target.limits();
             config.look_ms = target.look_ms().unwrap_or(config.look_ms);

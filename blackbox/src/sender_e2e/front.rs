@@ -58,12 +58,29 @@ impl Front {
         data: &str,
     ) -> Result<(), String> {
         let body = json!({ "chainId": chain_id, "from": from, "to": to, "value": "0x1", "data": data });
+        self.submit_body(key, body).await
+    }
+
+    /// The same with a body of its own.
+    pub(super) async fn submit_body(&self, key: &str, body: Value) -> Result<(), String> {
         self.ask(Method::POST, "/v1/transactions", Some(key), Some(body)).await.map(drop)
     }
 
     /// A request as it stands.
     pub(super) async fn get(&self, key: &str) -> Result<Value, String> {
         self.ask(Method::GET, &format!("/v1/transactions/{key}"), None, None).await
+    }
+
+    /// How many requests were confirmed since the node was started.
+    pub(super) async fn confirmed(&self) -> Result<u64, String> {
+        let health = self.ask(Method::GET, "/v1/health", None, None).await?;
+        Ok(health["totals"]["confirmed"].as_u64().unwrap_or_default())
+    }
+
+    /// How the sender's chains fare.
+    pub(super) async fn health(&self) -> Result<Value, String> {
+        let health = self.ask(Method::GET, "/v1/health", None, None).await?;
+        Ok(health["chains"].clone())
     }
 
     /// Makes a webhook endpoint; its secret.

@@ -73,6 +73,13 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn start(data: &Path, chains: Option<String>) -> Result<Self, String> {
+        match chains {
+            Some(chains) => Self::start_with(data, &["--sender-chains", &chains]),
+            None => Self::start_with(data, &[]),
+        }
+    }
+
+    pub(super) fn start_with(data: &Path, more: &[&str]) -> Result<Self, String> {
         let port = ports::reserve().map_err(|why| why.to_string())?;
         let data = data.display().to_string();
         let mut arguments: Vec<String> =
@@ -80,9 +87,7 @@ impl Node {
                 .map(str::to_owned)
                 .into();
         arguments.extend(["--sender-webhook-allow", "127.0.0.0/8", "--log", "warn"].map(str::to_owned));
-        if let Some(chains) = chains {
-            arguments.extend(["--sender-chains".to_owned(), chains]);
-        }
+        arguments.extend(more.iter().map(|argument| (*argument).to_owned()));
         let pectin = launch(&arguments)?;
         Ok(Self { arguments, pectin, url: format!("http://127.0.0.1:{port}") })
     }

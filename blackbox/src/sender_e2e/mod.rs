@@ -5,7 +5,10 @@
 //! blocks of the chain are read and each payload is counted, and what the receiver heard is compared with what each
 //! request says it has told.
 
+mod accepts;
 mod anvil;
+mod dependents;
+mod faults;
 mod front;
 mod hook;
 mod judge;
@@ -13,6 +16,9 @@ mod measure;
 mod proxy;
 mod server;
 
+pub use accepts::{accept_cost, run_accepts};
+pub use dependents::run_dependents;
+pub use faults::{FAULTS, run_faults};
 pub use judge::{Report, run};
 pub use measure::{accept_ratio, measure};
 

@@ -1,7 +1,7 @@
 //! Between the node and anvil: a proxy that forwards a send and then breaks the connection, takes its time, and says
 //! that it is busy; or one that lies, has few states and takes few calls.
 
-use super::server::{Reply, Server, serve};
+use super::server::{self, Server, serve};
 use bytes::Bytes;
 use harness::rng::Rng;
 use hyper::{HeaderMap, Method, header};
@@ -19,9 +19,12 @@ use std::{
 
 /// What goes wrong, in thousandths, and how long everything takes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Faults {
+pub struct Faults {
+    /// Answers to sends that are lost, in thousandths.
     pub lost_answers: u64,
+    /// "429", in thousandths.
     pub busy: u64,
+    /// "503", in thousandths.
     pub unavailable: u64,
     /// Answers of "0x0", whatever was asked.
     pub nonsense: u64,
@@ -29,6 +32,9 @@ pub(super) struct Faults {
     pub calls_per_second: Option<u64>,
     /// Whether states of older blocks than the newest are missing.
     pub pruned: bool,
+    /// Whether it does not know `eth_simulateV1`.
+    pub no_simulations: bool,
+    /// How long everything takes.
     pub latency_ms: u64,
 }
 
@@ -48,9 +54,23 @@ impl Faults {
             nonsense: 0,
             calls_per_second: None,
             pruned: false,
+            no_simulations: false,
             latency_ms,
         }
     }
+}
+
+/// What a provider answers to everything.
+#[derive(Clone, Debug)]
+pub(super) enum Reply {
+    /// A result or an error, to each call.
+    Body(&'static str, Value),
+    /// An HTTP status.
+    Status(u16),
+    /// A web page.
+    Html,
+    /// Nothing, ever.
+    Nothing,
 }
 
 /// The proxy, and what it has done.
@@ -96,6 +116,27 @@ impl Proxy {
         Ok(Self { server: server.await?, done })
     }
 
+    /// A provider that has no chain behind it.
+    pub(super) async fn start_fixed(reply: Reply) -> io::Result<Self> {
+        let done = Arc::new(Done::default());
+        let counted = done.clone();
+        let server = serve(move |_, body| {
+            let (reply, counted) = (reply.clone(), counted.clone());
+            async move {
+                counted.calls.fetch_add(calls(&body).len() as u64, Ordering::Relaxed);
+                match reply {
+                    Reply::Body(kind, value) => Some((200, answer(&body, kind, &value))),
+                    Reply::Status(status) => Some((status, Bytes::from_static(b"no"))),
+                    Reply::Html => {
+                        Some((200, Bytes::from_static(b"<!DOCTYPE html><p>Upgrade your plan</p>")))
+                    }
+                    Reply::Nothing => std::future::pending().await,
+                }
+            }
+        });
+        Ok(Self { server: server.await?, done })
+    }
+
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.server.address)
     }
@@ -118,7 +159,7 @@ async fn forward(
     rng: Arc<Mutex<Rng>>,
     done: Arc<Done>,
     body: Bytes,
-) -> Reply {
+) -> server::Reply {
     tokio::time::sleep(Duration::from_millis(faults.latency_ms)).await;
     let (busy, unavailable, lost, lies) = {
         let mut rng = rng.lock();
@@ -133,6 +174,10 @@ async fn forward(
             200,
             answer(&body, "error", &json!({ "code": -32000, "message": "missing trie node" })),
         ));
+    }
+    if faults.no_simulations && calls.iter().any(|call| call["method"] == "eth_simulateV1") {
+        let error = json!({ "code": -32601, "message": "the method does not exist/is not available" });
+        return Some((200, answer(&body, "error", &error)));
     }
     if lies {
         done.lies.fetch_add(1, Ordering::Relaxed);

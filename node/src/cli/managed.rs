@@ -37,6 +37,8 @@ pub(super) fn sender(
         keys: stored.into_iter().chain([known]).chain(made).collect(),
         web3signer,
         chains,
+        advertise: advertised(options)?,
+        chain_settings: options.sender_chain.clone().unwrap_or_default().0,
         model: model(options),
         open,
         webhooks: webhooks(options)?,
@@ -118,6 +120,17 @@ fn model(options: &Options) -> Config {
             .sender_idempotency_days
             .map_or(base.name_retention_ms, |days| hours(days.saturating_mul(24))),
         ..base
+    }
+}
+
+/// Where other processes reach this one.
+fn advertised(options: &Options) -> Result<Option<String>, Failure> {
+    let Some(url) = options.sender_advertise.clone().filter(|url| !url.is_empty()) else { return Ok(None) };
+    let authority = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    match authority.map(|authority| authority.trim_end_matches('/')) {
+        // Others read it, and it is shown: no password, no path.
+        Some(host) if !host.is_empty() && !host.contains(['@', '/', '?', ' ']) => Ok(Some(url)),
+        _ => Err(Failure::Usage("--sender-advertise is written as http://HOST:PORT".to_owned())),
     }
 }
 

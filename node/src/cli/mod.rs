@@ -17,6 +17,7 @@ mod load;
 mod managed;
 mod node;
 mod options;
+mod per_chain;
 mod progress;
 mod prompt;
 mod queue;

@@ -2,6 +2,7 @@
 //!
 //! Flags win over the environment, the environment over the file, the file over the defaults.
 
+use super::per_chain::PerChain;
 use alloy_primitives::{Address, B256, Bytes};
 use clap::{Args, ValueEnum};
 use observe::Wording;
@@ -96,7 +97,10 @@ impl Setting for PathBuf {
 macro_rules! no_paths {
     ($($type:ty),+) => { $(impl Setting for $type {})+ };
 }
-no_paths!(bool, u8, u16, u32, u64, usize, String, IpAddr, Address, B256, Bytes, Foreign, LogFormat, Policy);
+no_paths!(
+    bool, u8, u16, u32, u64, usize, String, IpAddr, Address, B256, Bytes, Foreign, LogFormat, Policy,
+    PerChain
+);
 
 /// The example if there is one, else the default.
 macro_rules! example {
@@ -287,8 +291,14 @@ options! {
     "Sender" sender_store "sender-store" "PECTIN_SENDER_STORE": String = "sender.redb in the data directory; memory if nothing is kept" like "redis://127.0.0.1/0",
     /// What the sender's rows in Redis begin with.
     "Sender" sender_namespace "sender-namespace" "PECTIN_SENDER_NAMESPACE": String = "pectin",
+    /// Where other nodes that share the store reach this one: http://HOST:PORT. What only the node that runs an account can answer
+    /// is passed on to it; all of them need the same token.
+    "Sender" sender_advertise "sender-advertise" "PECTIN_SENDER_ADVERTISE": String = "none" like "http://10.0.0.5:8545",
     /// Other chains to send to, as ID=URL|URL, separated by commas.
     "Sender" sender_chains "sender-chains" "PECTIN_SENDER_CHAINS": String = "none" like "1=https://rpc.example.org",
+    /// Settings of single chains, in a file as tables ([sender-chain.137]): fee-cap, bump-percent, stall-ms, confirmations (where
+    /// there is no tag finalized), finality-depth (instead of that tag), speeds, calls-per-second, poll-ms.
+    "Sender" sender_chain "sender-chain" "PECTIN_SENDER_CHAIN": PerChain = "none" like "137:confirmations=64,stall-ms=30000",
     /// Transactions that a managed account may have in the pool.
     "Sender" sender_pool_slots "sender-pool-slots" "PECTIN_SENDER_POOL_SLOTS": usize = "100",
     /// Transactions in flight per managed account.

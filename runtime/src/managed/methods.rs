@@ -9,7 +9,7 @@ use ::sender::{
 use alloy_primitives::{Address, B256, Bytes, U128, eip191_hash_message, hex, keccak256};
 use futures_util::future::BoxFuture;
 use rpc::{Caller, Error, Extension, Json, Params, error};
-use sender_model::{AccountId, Failure, Held, State};
+use sender_model::{AccountId, Failure, Held, RequestOptions, State};
 use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
@@ -120,6 +120,7 @@ impl Methods {
             intent,
             body,
             expires_at: None,
+            options: RequestOptions::default(),
         };
         match self.sender.send(submission, PATIENCE).await.map_err(failed)? {
             Sending::Settled(transaction) => reply(&hash_of(&transaction)?),
@@ -200,7 +201,7 @@ fn hash_of(transaction: &Transaction) -> Result<B256, Error> {
         Error::new(REJECTED, what).with_data(&json!({ "requestId": id }))
     };
     Err(match &transaction.request.state {
-        State::Failed(Failure::Simulation { reason, data }) => {
+        State::Failed(Failure::Simulation { reason, data, .. }) => {
             let error =
                 Error::new(if data.is_empty() { error::DEFAULT } else { error::REVERTED }, reason.clone());
             if data.is_empty() { error } else { error.with_data(data) }
@@ -226,6 +227,9 @@ fn withdrawn(transaction: &Transaction, held: Option<Held>) -> Error {
             .to_owned(),
         Some(Held::Policy) => {
             "the signer refused it, or no node could simulate it; the log says which".to_owned()
+        }
+        Some(Held::Parent) => {
+            format!("it would be reverted until earlier transactions of {address} are mined; send again then")
         }
         Some(Held::Unfinal) => {
             format!(

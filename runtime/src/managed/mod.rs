@@ -31,8 +31,8 @@ use ::sender::{
     target::{Evm, Target, TargetError},
     webhook,
 };
-use sender_model::Config;
-use std::{path::PathBuf, sync::Arc};
+use sender_model::{ChainSettings, Config};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Where the sender keeps what must not be lost.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,6 +66,10 @@ pub struct SenderConfig {
     pub web3signer: Option<(String, Client)>,
     /// Other chains: id and providers.
     pub chains: Vec<(u64, Vec<String>)>,
+    /// Settings of single chains.
+    pub chain_settings: BTreeMap<u64, ChainSettings>,
+    /// Where other processes over the same store reach this one's REST interface.
+    pub advertise: Option<String>,
     /// How accounts are run.
     pub model: Config,
     /// Whether its methods need no token: only on a development network.
@@ -107,7 +111,9 @@ pub(crate) async fn start(
     time: &SystemClock,
 ) -> Result<Sender, SenderError> {
     let clock = ::sender::Clock::from(time.clone());
-    let SenderConfig { store, mut keys, web3signer, chains, model, webhooks, .. } = config;
+    let SenderConfig {
+        store, mut keys, web3signer, chains, chain_settings, advertise, model, webhooks, ..
+    } = config;
     if let Some((url, client)) = web3signer {
         keys.push(Arc::new(Web3Signer::connect(&url, client).await?));
     }
@@ -119,13 +125,16 @@ pub(crate) async fn start(
         target.check().await;
         targets.push(Arc::new(target));
     }
-    let holder = format!("pectin-{}-{}", std::process::id(), clock.now().as_millis());
+    let name = format!("pectin-{}-{}", std::process::id(), clock.now().as_millis());
+    let holder = ::sender::holder_at(&name, advertise.as_deref());
     let delivery_clock = clock.clone();
     let deliver = move |deliveries| {
         drop(tokio::spawn(webhook::run(deliveries, Arc::new(webhooks), delivery_clock)));
     };
     let deliveries: Option<::sender::StartDeliveries> = Some(Box::new(deliver));
-    Ok(Sender::start(Settings { store, keys, targets, config: model, holder, clock, deliveries }).await?)
+    let chains = chain_settings;
+    Ok(Sender::start(Settings { store, keys, targets, config: model, chains, holder, clock, deliveries })
+        .await?)
 }
 
 async fn open(location: StoreLocation, clock: &::sender::Clock) -> Result<Arc<dyn Store>, StoreError> {

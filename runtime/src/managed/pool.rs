@@ -3,7 +3,9 @@
 
 use super::search::Searches;
 use crate::{Command, Gateway};
-use ::sender::target::{Asked, News, Target, TargetError, call_object, read_receipt, read_refusal};
+use ::sender::target::{
+    Asked, News, Target, TargetError, call_object, on_top_params, read_on_top, read_receipt, read_refusal,
+};
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U128};
 use rpc::{Api, Archive, Backend as _, Caller, Feed, Params, RecentBlock, SendError, Snapshot};
@@ -78,7 +80,10 @@ impl Pool {
         })
     }
 
-    async fn simulate_now(&self, from: Address, intent: &Intent) -> Simulation {
+    async fn simulate_now(&self, from: Address, intent: &Intent, before: &[Intent]) -> Simulation {
+        if !before.is_empty() {
+            return self.simulate_on_top(from, intent, before).await;
+        }
         let params = json!([call_object(from, intent), "pending"]);
         let result = match intent.gas {
             Some(gas) => self.ask::<Bytes>("eth_call", params).await.map(|_| gas),
@@ -91,6 +96,13 @@ impl Pool {
                 read_refusal(i64::from(error.code), &error.message, data.as_ref())
             }
         }
+    }
+
+    /// The same on top of requests that are not sealed. Some of them may be in the open block, so it is not on `pending`.
+    async fn simulate_on_top(&self, from: Address, intent: &Intent, before: &[Intent]) -> Simulation {
+        let answer = self.ask::<Value>("eth_simulateV1", on_top_params(from, intent, before)).await;
+        let simulated = answer.ok().and_then(|answer| read_on_top(&answer, intent, before));
+        simulated.unwrap_or(Simulation::Error)
     }
 
     async fn send_now(&self, hash: B256, bytes: Bytes) -> SendResponse {
@@ -189,8 +201,13 @@ impl Target for Pool {
         Box::pin(self.view_now(account))
     }
 
-    fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation> {
-        Box::pin(self.simulate_now(from, intent))
+    fn simulate<'a>(
+        &'a self,
+        from: Address,
+        intent: &'a Intent,
+        before: &'a [Intent],
+    ) -> Asked<'a, Simulation> {
+        Box::pin(self.simulate_now(from, intent, before))
     }
 
     fn quote(&self) -> Asked<'_, Result<Quote, TargetError>> {

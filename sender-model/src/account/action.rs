@@ -12,7 +12,14 @@ pub enum Action {
         known: Option<(u64, u64)>,
     },
     /// Would this work, and with how much gas? Answered by `handle_simulation`.
-    Simulate(RequestId, Intent),
+    Simulate {
+        /// The request.
+        id: RequestId,
+        /// What it wants.
+        intent: Intent,
+        /// What is mined before it: on top of these. Empty for the chain's newest state.
+        before: Vec<(RequestId, Intent)>,
+    },
     /// Sign this; answered by `handle_signed`, `handle_sign_failed` or `handle_sign_refused`.
     Sign(Box<Draft>),
     /// Send these bytes; answered by `handle_sent`.

@@ -1,14 +1,17 @@
 //! Drafts: what should be signed next, for which nonce and at which price.
 
 use super::{Account, Action, events::Alert, signing::Plan, simulations::Verdict, watch::millis};
-use crate::{AttemptKind, EventKind, Failure, Held, Intent, Purpose, RequestId, Simulation, State, View};
-use alloy_primitives::{Bytes, U256};
+use crate::{AttemptKind, Held, Intent, Purpose, Request, RequestId, Simulate, State, View};
+use alloy_primitives::U256;
 use types::Time;
 
 /// Whether a request can be bound.
 enum Readiness {
     Ready(Box<Plan>),
-    Ask,
+    /// It is to be simulated: on the newest state, or on top of what comes before it.
+    Ask {
+        on_top: bool,
+    },
     Wait,
     Hold(Held),
 }
@@ -62,9 +65,9 @@ impl Account {
                     }
                 }
                 Readiness::Wait => in_turn &= self.requests.is_held(&id),
-                Readiness::Ask => {
+                Readiness::Ask { on_top } => {
                     in_turn &= self.requests.is_held(&id);
-                    self.ask_simulation(&id, now, actions);
+                    self.ask_simulation(&id, on_top, now, actions);
                 }
                 Readiness::Hold(held) => {
                     ahead -= 1;
@@ -134,12 +137,6 @@ impl Account {
         self.become_state(id, State::Accepted { held }, now);
     }
 
-    fn ask_simulation(&mut self, id: &RequestId, now: Time, actions: &mut Vec<Action>) {
-        let Some(request) = self.requests.get(id) else { return };
-        actions.push(Action::Simulate(id.clone(), request.intent.clone()));
-        self.simulations.ask(id, now);
-    }
-
     /// Whether a request can be bound now, and as what.
     fn readiness(&self, id: &RequestId, view: &View, now: Time) -> Readiness {
         let Some(request) = self.requests.get(id) else { return Readiness::Hold(Held::Policy) };
@@ -147,18 +144,17 @@ impl Account {
             return Readiness::Hold(Held::Policy);
         }
         let intent = self.typed(request.intent.clone(), view);
-        let Some(fees) = self.fees().first(&intent, &view.quote) else {
+        let quote = view.quote.at_percent(self.config.speeds.percent(request.options.speed));
+        let Some(fees) = self.fees().first(&intent, &quote) else {
             return Readiness::Hold(Held::FeeTooHigh);
         };
         let left = view.balance.saturating_sub(self.reserved());
         if fees.cost(self.config.noop_gas, intent.value) > left {
             return Readiness::Hold(Held::Funds);
         }
-        let gas = match self.simulations.verdict(id, &self.config, now) {
-            Verdict::Gas(gas) => gas,
-            Verdict::Unknown => return Readiness::Ask,
-            Verdict::Awaited => return Readiness::Wait,
-            Verdict::Hopeless => return Readiness::Hold(Held::Policy),
+        let gas = match self.gas(request, now) {
+            Ok(gas) => gas,
+            Err(unready) => return unready,
         };
         if fees.cost(gas, intent.value) > left {
             return Readiness::Hold(Held::Funds);
@@ -166,6 +162,29 @@ impl Account {
         let Some(nonce) = self.next_nonce() else { return Readiness::Wait };
         let (purpose, kind) = (Purpose::New(id.clone()), AttemptKind::Payload);
         Readiness::Ready(Box::new(Plan { purpose, kind, nonce, intent, gas, fees }))
+    }
+
+    /// The gas of a request, once it is known that it would work; or what is to be done until then.
+    fn gas(&self, request: &Request, now: Time) -> Result<u64, Readiness> {
+        let id = &request.id;
+        match request.options.simulate {
+            // It was not accepted without its gas.
+            Simulate::Never => return Ok(request.intent.gas.unwrap_or(self.config.noop_gas)),
+            Simulate::AfterParent if self.has_parents(request) => return Err(Readiness::Hold(Held::Parent)),
+            Simulate::Always | Simulate::AfterParent => {}
+        }
+        Err(match self.simulations.verdict(id, &self.config, now) {
+            Verdict::Gas(gas) => return Ok(gas),
+            Verdict::Unknown => Readiness::Ask { on_top: false },
+            Verdict::Awaited => Readiness::Wait,
+            Verdict::Hopeless => Readiness::Hold(Held::Policy),
+            Verdict::Blocked { on_top, due } => match self.has_parents(request) {
+                true if !on_top && self.on_top_of(request).is_some() => Readiness::Ask { on_top: true },
+                true => Readiness::Hold(Held::Parent),
+                false if due => Readiness::Ask { on_top: false },
+                false => Readiness::Hold(Held::Parent),
+            },
+        })
     }
 
     /// Why a held request is held, judged by a look at the chain that came after its acceptance. None if nothing holds it
@@ -178,6 +197,8 @@ impl Account {
         let request = self.requests.get(id).filter(|_| self.requests.is_held(id))?;
         match self.chain.view() {
             Some((view, at)) if at > request.accepted_at => match self.readiness(id, view, now) {
+                // It goes on as soon as those before it are mined.
+                Readiness::Hold(Held::Parent) => None,
                 Readiness::Hold(held) => Some(held),
                 _ => None,
             },
@@ -185,53 +206,6 @@ impl Account {
                 self.wake(now);
                 None
             }
-        }
-    }
-
-    /// The answer to a simulation. One that would be reverted fails before it costs a nonce.
-    pub fn handle_simulation(&mut self, id: &RequestId, simulation: Simulation, now: Time) {
-        if !self.simulations.is_asked(id) {
-            return;
-        }
-        match simulation {
-            Simulation::Gas(gas) => self.handle_estimate(id, gas, now),
-            Simulation::Error => self.simulations.fail(id, &self.config, now),
-            Simulation::Reverted { reason, data } => self.fail_simulated(id, reason, data, now),
-        }
-    }
-
-    fn handle_estimate(&mut self, id: &RequestId, gas: u64, now: Time) {
-        let margin = gas / 100 * u64::from(self.config.gas_margin_percent);
-        let wanted = self.requests.get(id).and_then(|request| request.intent.gas);
-        let most = self.config.limits.gas_max.unwrap_or(u64::MAX);
-        if wanted.is_none() && !self.is_plausible(id, gas) {
-            self.simulations.fail(id, &self.config, now);
-            return;
-        }
-        if wanted.is_none() && gas > most {
-            let reason = format!("it needs {gas} gas, and a transaction has at most {most}");
-            self.fail_simulated(id, reason, Bytes::new(), now);
-            return;
-        }
-        let gas = wanted.unwrap_or(gas.saturating_add(margin).min(most));
-        self.simulations.succeed(id, gas, now);
-    }
-
-    /// Whether a transaction can do with so much gas at all.
-    fn is_plausible(&self, id: &RequestId, gas: u64) -> bool {
-        #[cfg(feature = "bugs")]
-        if self.makes(crate::Mistake::ZeroGas) {
-            return true;
-        }
-        self.requests.get(id).is_none_or(|request| gas >= request.intent.intrinsic_gas())
-    }
-
-    /// Ends a request that could not work, before it costs a nonce.
-    fn fail_simulated(&mut self, id: &RequestId, reason: String, data: Bytes, now: Time) {
-        self.simulations.forget(id);
-        if matches!(self.requests.state(id), Some(State::Accepted { .. })) {
-            self.become_state(id, State::Failed(Failure::Simulation { reason, data }), now);
-            self.tell(id, EventKind::Failed, now);
         }
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct EventLog {
     /// Events told about the account.
     told: u32,
     alerts: Alerts,
-    pending: Vec<Event>,
+    pending: Vec<(Event, Option<Vec<String>>)>,
     /// Whether `told` or `alerts` have changed, which are part of the account's row.
     changed: bool,
 }
@@ -77,14 +77,15 @@ impl EventLog {
         kind: EventKind,
         now: Time,
     ) {
-        self.pending.push(Event::about_request(request, slot, kind, now));
+        let event = Event::about_request(request, slot, kind, now);
+        self.pending.push((event, request.options.webhooks.clone()));
     }
 
     /// Tells an event about the account.
     pub(super) fn about_account(&mut self, kind: EventKind, data: serde_json::Value, now: Time) {
         self.told += 1;
         self.changed = true;
-        self.pending.push(Event::about_account(self.account, self.told, kind, data, now));
+        self.pending.push((Event::about_account(self.account, self.told, kind, data, now), None));
     }
 
     /// Something begins, goes on or is over: with data, or without. It is told when it begins.
@@ -113,8 +114,10 @@ impl EventLog {
     pub(super) fn take_changes(&mut self, endpoints: &[String]) -> Result<Vec<Write>, serde_json::Error> {
         self.changed = false;
         let mut writes = vec![];
-        for event in std::mem::take(&mut self.pending) {
-            let rows = event_rows(&event, endpoints)?;
+        for (event, only) in std::mem::take(&mut self.pending) {
+            let is_told = |name: &&String| only.as_ref().is_none_or(|only| only.contains(*name));
+            let told: Vec<&String> = endpoints.iter().filter(is_told).collect();
+            let rows = event_rows(&event, &told)?;
             writes.extend(rows.into_iter().map(|(key, value)| Write::Put(key, value)));
         }
         Ok(writes)
@@ -162,5 +165,11 @@ mod tests {
         assert_eq!(log.rows(endpoints.len()), 3);
         assert_eq!(log.take_changes(&endpoints).unwrap().len(), 3);
         assert_eq!(log.rows(endpoints.len()), 0);
+        // A request may name those that are told of it.
+        let mut named = request("b", Time::ZERO);
+        named.options.webhooks = Some(vec!["y".to_owned()]);
+        log.about_request(&named, None, EventKind::Accepted, Time::ZERO);
+        let writes = log.take_changes(&endpoints).unwrap();
+        assert!(matches!(&writes[..], [_, Write::Put(key, _)] if key.ends_with("/y")), "{writes:?}");
     }
 }

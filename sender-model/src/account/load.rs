@@ -58,6 +58,7 @@ impl Account {
             epoch,
             paused: row.paused,
             confirmed_at: row.confirmed_at,
+            mined_at: None,
             resets_ms: row.resets_ms,
             book: NonceBook::load(row.started, row.base, row.next, read_nonces(&rows.nonces)?),
             requests: Requests::load(requests?),

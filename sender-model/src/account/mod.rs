@@ -40,6 +40,7 @@ mod requests;
 mod sent;
 mod settle;
 mod signing;
+mod simulate;
 mod simulations;
 mod tracker;
 mod watch;
@@ -136,6 +137,8 @@ pub struct Account {
     paused: bool,
     /// When a transaction last became final.
     confirmed_at: Option<Time>,
+    /// When a transaction was last seen in a block; not durable.
+    mined_at: Option<Time>,
     /// The newest resets.
     resets_ms: Vec<u64>,
     book: NonceBook,
@@ -211,6 +214,13 @@ impl Account {
         #[cfg(feature = "bugs")]
         if self.makes(super::Mistake::OldCopyIsNew) {
             self.requests.trust_unwritten();
+        }
+    }
+
+    /// Runs by other settings from now on.
+    pub fn set_config(&mut self, config: Config) {
+        if *self.config != config {
+            self.config = Arc::new(config);
         }
     }
 

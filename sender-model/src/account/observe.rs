@@ -81,6 +81,7 @@ impl Account {
         let Some(slot) = self.book.slot(nonce) else { return };
         let kind = slot.attempt(mined.hash).map(|attempt| attempt.kind);
         let owner = slot.owner.clone();
+        self.mined_at = Some(now);
         self.book.edit(nonce, |slot| {
             slot.mined = Some(mined);
             true

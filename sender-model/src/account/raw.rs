@@ -3,7 +3,8 @@
 
 use super::{Account, OperationError};
 use crate::{
-    Attempt, AttemptKind, EventKind, Fees, Intent, Nonce, Precondition, Request, RequestId, Slot, State, key,
+    Attempt, AttemptKind, EventKind, Fees, Intent, Nonce, Precondition, Request, RequestId, RequestOptions,
+    Slot, State, key,
 };
 use alloy_primitives::{B256, Bytes};
 use types::Time;
@@ -62,6 +63,7 @@ impl Account {
             body: raw.body,
             accepted_at: now,
             expires_at: None,
+            options: RequestOptions::default(),
             raw: true,
             state: State::Accepted { held: None },
             events: 0,

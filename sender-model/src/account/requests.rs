@@ -12,6 +12,8 @@ pub(super) struct Requests {
     live: BTreeMap<RequestId, Request>,
     /// Requests without a nonce, in the order of acceptance.
     queue: BTreeSet<(Time, RequestId)>,
+    /// Requests with a nonce that are in no block, in the same order.
+    unmined: BTreeSet<(Time, RequestId)>,
     /// Requests that were taken in since the account was loaded and have not been written by this owner.
     unwritten: BTreeSet<RequestId>,
     ended: Ended,
@@ -36,7 +38,9 @@ impl Requests {
         let live: BTreeMap<_, _> = live.map(|request| (request.id.clone(), request)).collect();
         let accepted = live.values().filter(|request| matches!(request.state, State::Accepted { .. }));
         let queue = accepted.map(|request| (request.accepted_at, request.id.clone())).collect();
-        Self { live, queue, ..Self::default() }
+        let unmined = live.values().filter(|request| is_unmined(&request.state));
+        let unmined = unmined.map(|request| (request.accepted_at, request.id.clone())).collect();
+        Self { live, queue, unmined, ..Self::default() }
     }
 
     pub(super) fn get(&self, id: &RequestId) -> Option<&Request> {
@@ -68,6 +72,18 @@ impl Requests {
     /// Those without a nonce, in the order of acceptance.
     pub(super) fn queue(&self) -> impl Iterator<Item = &RequestId> {
         self.queue.iter().map(|(_, id)| id)
+    }
+
+    /// Those that were accepted before this one, have a nonce and are in no block.
+    pub(super) fn unmined_before(&self, request: &Request) -> impl Iterator<Item = &Request> {
+        let position = (request.accepted_at, request.id.clone());
+        self.unmined.range(..position).filter_map(|(_, id)| self.live.get(id))
+    }
+
+    /// Those that were accepted before this one and have no nonce, in the order of acceptance.
+    pub(super) fn before(&self, request: &Request) -> impl Iterator<Item = &Request> {
+        let position = (request.accepted_at, request.id.clone());
+        self.queue.range(..position).filter_map(|(_, id)| self.live.get(id))
     }
 
     /// Whether all that were accepted before this one and have no nonce are held.
@@ -122,6 +138,11 @@ impl Requests {
         request.state = state;
         self.changed.insert(id.clone());
         let position = (request.accepted_at, id.clone());
+        if is_unmined(&request.state) {
+            self.unmined.insert(position.clone());
+        } else {
+            self.unmined.remove(&position);
+        }
         if matches!(request.state, State::Accepted { .. }) {
             self.expiry_at = self.expiry_at.min(request.expires_at.unwrap_or(Time::MAX));
             self.queue.insert(position);
@@ -203,6 +224,11 @@ impl Requests {
         }
         Ok(rows)
     }
+}
+
+/// Whether a request has a nonce and is in no block.
+const fn is_unmined(state: &State) -> bool {
+    matches!(state, State::Bound { .. } | State::Submitted { .. } | State::Cancelling { .. })
 }
 
 /// The rows of a request: itself, and in which list it stands.

@@ -11,11 +11,22 @@ const ERRORS_MAX: u32 = 5;
 #[derive(Clone, Debug)]
 enum Simulated {
     /// It was asked.
-    Asked { at: Time, errors: u32 },
+    Asked { at: Time, errors: u32, how: Asked },
     /// It would work.
     Gas { gas: u64, at: Time },
     /// No provider answered; to be asked again.
     Failed { retry_at: Time, errors: u32 },
+    /// It would be reverted, and what it may need is not mined: to be asked again, on top of that or later.
+    Blocked { retry_at: Time, on_top: bool },
+}
+
+/// How a simulation was asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Asked {
+    /// Whether earlier requests were not mined, or had been mined a moment before.
+    pub had_parents: bool,
+    /// Whether it is on top of all of them.
+    pub on_top: bool,
 }
 
 /// Whether a request would work, as far as is known now.
@@ -29,6 +40,9 @@ pub(super) enum Verdict {
     Awaited,
     /// No provider answers, and none did often enough for others to go on.
     Hopeless,
+    /// It would be reverted, unless what comes before it changes that. Whether it was asked on top of that already, and
+    /// whether it is time to ask again.
+    Blocked { on_top: bool, due: bool },
 }
 
 /// What is known of an account's requests.
@@ -39,17 +53,25 @@ pub(super) struct Simulations {
 
 impl Simulations {
     /// It is asked.
-    pub(super) fn ask(&mut self, id: &RequestId, now: Time) {
+    pub(super) fn ask(&mut self, id: &RequestId, how: Asked, now: Time) {
         let errors = match self.of.get(id) {
             Some(Simulated::Failed { errors, .. } | Simulated::Asked { errors, .. }) => *errors,
             _ => 0,
         };
-        self.of.insert(id.clone(), Simulated::Asked { at: now, errors });
+        self.of.insert(id.clone(), Simulated::Asked { at: now, errors, how });
     }
 
-    /// Whether an answer is awaited. One that comes later is not taken.
-    pub(super) fn is_asked(&self, id: &RequestId) -> bool {
-        matches!(self.of.get(id), Some(Simulated::Asked { .. }))
+    /// How the answer that is awaited was asked for; none if none is awaited. One that comes later is not taken.
+    pub(super) fn asked(&self, id: &RequestId) -> Option<Asked> {
+        match self.of.get(id) {
+            Some(Simulated::Asked { how, .. }) => Some(*how),
+            _ => None,
+        }
+    }
+
+    /// It would be reverted now, and perhaps not after what comes before it. It is asked again at that time.
+    pub(super) fn block(&mut self, id: &RequestId, on_top: bool, retry_at: Time) {
+        self.of.insert(id.clone(), Simulated::Blocked { retry_at, on_top });
     }
 
     /// It would work, with so much gas.
@@ -81,6 +103,9 @@ impl Simulations {
             Some(Simulated::Asked { at, .. }) if now.since(*at) < millis(config.answer_ms) => {
                 Verdict::Awaited
             }
+            Some(Simulated::Blocked { retry_at, on_top }) => {
+                Verdict::Blocked { on_top: *on_top, due: *retry_at <= now }
+            }
             _ => Verdict::Unknown,
         }
     }
@@ -104,7 +129,7 @@ mod tests {
     fn an_answer_holds_for_a_while() {
         let (config, mut simulations, a) = (Config::default(), Simulations::default(), id("a"));
         assert_eq!(simulations.verdict(&a, &config, at(0)), Verdict::Unknown);
-        simulations.ask(&a, at(0));
+        simulations.ask(&a, Asked::default(), at(0));
         assert_eq!(simulations.verdict(&a, &config, at(config.answer_ms - 1)), Verdict::Awaited);
         assert_eq!(simulations.verdict(&a, &config, at(config.answer_ms)), Verdict::Unknown);
         simulations.succeed(&a, 21_000, at(1));
@@ -118,7 +143,7 @@ mod tests {
         let (config, mut simulations, a) = (Config::default(), Simulations::default(), id("a"));
         let mut now = at(0);
         for errors in 1..=ERRORS_MAX {
-            simulations.ask(&a, now);
+            simulations.ask(&a, Asked::default(), now);
             simulations.fail(&a, &config, now);
             let expected = if errors < ERRORS_MAX { Verdict::Awaited } else { Verdict::Hopeless };
             assert_eq!(simulations.verdict(&a, &config, now), expected);
@@ -126,9 +151,11 @@ mod tests {
             assert_eq!(simulations.verdict(&a, &config, now), Verdict::Unknown);
         }
         // A failure of a simulation that is not waited for does not count.
+        simulations.block(&a, true, at(1_000_000));
+        assert_eq!(simulations.verdict(&a, &config, now), Verdict::Blocked { on_top: true, due: false });
         simulations.forget(&a);
         simulations.fail(&a, &config, now);
-        assert!(!simulations.is_asked(&a));
+        assert!(simulations.asked(&a).is_none());
         assert_eq!(simulations.verdict(&a, &config, now), Verdict::Unknown);
     }
 }

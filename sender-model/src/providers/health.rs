@@ -11,6 +11,8 @@ const REST: Duration = Duration::from_millis(500);
 const REST_MAX: Duration = Duration::from_millis(30_000);
 /// The first rest of a provider that asks for fewer questions and does not say for how long.
 const LIMITED_REST: Duration = Duration::from_millis(250);
+/// How long the first answer of a provider is waited for while there is another; it doubles with each timeout.
+const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Answers in a row after which a trouble is over.
 const RECOVERED_AFTER: u32 = 5;
 /// A provider is not waited for when a second word is needed once it has failed so often in a row: in a way that only an
@@ -18,8 +20,10 @@ const RECOVERED_AFTER: u32 = 5;
 const GIVEN_UP_AFTER: u32 = 3;
 const SILENT_AFTER: u32 = 10;
 const SILENT_FOR: Duration = Duration::from_millis(60_000);
-/// The same for one that has never answered anything.
+/// The same for one that has never answered anything; and for one that has answered nothing but that it is busy, which it may
+/// be by chance.
 const NEVER_HEARD_AFTER: u32 = 6;
+const ONLY_BUSY_AFTER: u32 = 8;
 
 /// Whether a provider is asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -160,6 +164,30 @@ impl Providers {
         }
     }
 
+    /// Calls were answered, and not refused for being too many.
+    pub fn took(&mut self, index: usize, calls: u64, now: Time) {
+        if let Some(one) = self.all.get_mut(index) {
+            one.budget.took(calls, now);
+        }
+    }
+
+    /// The operator's limit for each provider from now on, in calls per second.
+    pub fn set_calls_per_second(&mut self, limit: Option<u64>) {
+        self.all.iter_mut().for_each(|one| one.budget.set(limit));
+    }
+
+    /// How long an answer of a provider is waited for, `most` at the longest. One that has never answered, or does not answer
+    /// now, is waited for less while there is another to ask: a provider that takes connections and says nothing would use up
+    /// the time in which the others could answer.
+    pub fn patience(&self, index: usize, most: Duration) -> Duration {
+        let Some(one) = self.all.get(index).filter(|_| self.all.len() > 1) else { return most };
+        let silent = matches!(one.trouble, Some((Trouble::TimedOut, _)));
+        if one.heard && !silent {
+            return most;
+        }
+        PATIENCE.saturating_mul(1 << one.failed.min(10)).min(most)
+    }
+
     /// It has answered. Errors that are about the question are answers.
     pub fn succeeded(&mut self, index: usize) {
         let Some(one) = self.all.get_mut(index) else { return };
@@ -172,6 +200,8 @@ impl Providers {
 
     /// It has not answered, or not in a usable way; it wants to be left alone for `wait`.
     pub fn failed(&mut self, index: usize, trouble: Trouble, wait: Option<Duration>, now: Time) {
+        #[cfg(feature = "bugs")]
+        let halves = self.makes(crate::Mistake::BudgetHalves);
         let Some(one) = self.all.get_mut(index) else { return };
         if trouble.is_a_lack() {
             // It has answered; only not this.
@@ -187,6 +217,10 @@ impl Providers {
         }
         if matches!(trouble, Trouble::RateLimited(_)) {
             one.budget.refused(now);
+            #[cfg(feature = "bugs")]
+            if halves {
+                one.budget.halve(now);
+            }
         }
         let since = one.trouble.as_ref().map_or(now, |(_, since)| *since);
         one.trouble = Some((trouble, since));
@@ -206,6 +240,7 @@ impl One {
             Trouble::Denied(_) | Trouble::Garbage(_) | Trouble::OtherChain | Trouble::Disconnected => {
                 self.failed >= GIVEN_UP_AFTER
             }
+            Trouble::Status(_) | Trouble::RateLimited(_) if !self.heard => self.failed >= ONLY_BUSY_AFTER,
             _ if !self.heard => self.failed >= NEVER_HEARD_AFTER,
             _ => {
                 let long = self.failing_since.is_some_and(|since| now.since(since) >= SILENT_FOR);
@@ -277,6 +312,21 @@ mod tests {
     }
 
     #[test]
+    fn a_provider_that_says_nothing_is_waited_for_less_while_there_is_another() {
+        let (mut providers, most) = (two(), Duration::from_millis(5_000));
+        assert_eq!(Providers::new(1, None).patience(0, most), most);
+        for patience_ms in [1_500, 3_000, 5_000, 5_000] {
+            assert_eq!(providers.patience(0, most), Duration::from_millis(patience_ms));
+            providers.failed(0, Trouble::TimedOut, None, at(0));
+        }
+        // One that has answered may take its time, until it does not answer.
+        providers.succeeded(1);
+        assert_eq!(providers.patience(1, most), most);
+        providers.failed(1, Trouble::TimedOut, None, at(0));
+        assert_eq!(providers.patience(1, most), Duration::from_millis(3_000));
+    }
+
+    #[test]
     fn rests_grow_with_failures_and_denials_rest_at_once() {
         let mut providers = two();
         for _ in 0..2 {
@@ -341,5 +391,15 @@ mod tests {
         assert!(!providers.is_alone(0, at(10_001)) && !providers.is_alone(0, at(69_999)));
         assert!(providers.is_alone(0, at(70_000)));
         assert!(Providers::new(1, None).is_alone(0, at(0)));
+        // One that says that it is busy lives, although it has never answered anything else.
+        for (trouble, most) in
+            [(Trouble::TimedOut, NEVER_HEARD_AFTER), (Trouble::Status(500), ONLY_BUSY_AFTER)]
+        {
+            let mut providers = two();
+            (1..most).for_each(|_| providers.failed(1, trouble.clone(), None, at(0)));
+            assert!(!providers.is_alone(0, at(0)), "{trouble}");
+            providers.failed(1, trouble, None, at(0));
+            assert!(providers.is_alone(0, at(0)));
+        }
     }
 }

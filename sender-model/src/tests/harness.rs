@@ -2,10 +2,10 @@
 
 use crate::{
     Account, AccountId, Action, Attempt, AttemptKind, Commit, Config, Decision, Draft, Event, EventKind,
-    Fees, Head, Intent, NewRequest, Nonce, Precondition, Quote, Request, RequestId, Rows, SendClass, Signed,
-    Simulation, State, Subject, View, Write, accept, key,
+    Fees, Head, Inclusion, Intent, NewRequest, Nonce, Precondition, Quote, ReceiptAnswer, Request, RequestId,
+    RequestOptions, Rows, SendClass, Signed, Simulation, State, Subject, View, Write, accept, key,
 };
-use alloy_primitives::{Address, B256, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use std::{collections::BTreeMap, sync::Arc};
 use types::Time;
 
@@ -17,6 +17,10 @@ pub(super) struct Owner {
     pub rows: BTreeMap<String, Vec<u8>>,
     /// Nonces that were sent, in order.
     pub sent: Vec<(Nonce, B256)>,
+    /// Requests that need another, those that are mined, and whether nodes simulate on top of others.
+    pub needs: BTreeMap<RequestId, RequestId>,
+    pub done: Vec<RequestId>,
+    pub simulates_on_top: bool,
 }
 
 pub(crate) fn id(text: &str) -> RequestId {
@@ -27,12 +31,26 @@ pub(crate) fn account_id() -> AccountId {
     AccountId { chain_id: 1, address: Address::repeat_byte(1) }
 }
 
+/// A plain call.
+pub(crate) fn plain() -> Intent {
+    Intent { to: Some(Address::repeat_byte(2)), ..Intent::default() }
+}
+
+/// A request as a caller hands it over.
+pub(crate) fn new_request(name: &str) -> NewRequest {
+    NewRequest {
+        id: id(name),
+        account: account_id(),
+        intent: plain(),
+        body: keccak256(name.as_bytes()),
+        expires_at: None,
+        options: RequestOptions::default(),
+    }
+}
+
 /// A request as it is accepted.
 pub(crate) fn request(name: &str, accepted_at: Time) -> Request {
-    let intent = Intent { to: Some(Address::repeat_byte(2)), ..Intent::default() };
-    let body = keccak256(name.as_bytes());
-    let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at: None };
-    match accept::decide(new, None, 0, &Config::default(), accepted_at) {
+    match accept::decide(new_request(name), None, 0, &Config::default(), accepted_at) {
         Ok(Decision::New(request, _)) => *request,
         other => panic!("it is new: {other:?}"),
     }
@@ -70,7 +88,17 @@ impl Owner {
         };
         let rows = Rows::default();
         let account = Account::load(config.clone(), account_id(), 1, rows, Time::from_millis(now)).unwrap();
-        Self { account, config, now, view, rows: BTreeMap::new(), sent: vec![] }
+        Self {
+            account,
+            config,
+            now,
+            view,
+            rows: BTreeMap::new(),
+            sent: vec![],
+            needs: BTreeMap::new(),
+            done: vec![],
+            simulates_on_top: false,
+        }
     }
 
     pub(super) fn time(&self) -> Time {
@@ -108,23 +136,23 @@ impl Owner {
     }
 
     pub(super) fn accept(&mut self, name: &str) {
-        self.accept_intent(name, Intent { to: Some(Address::repeat_byte(2)), ..Intent::default() });
+        self.accept_intent(name, plain());
     }
 
     pub(super) fn accept_intent(&mut self, name: &str, intent: Intent) {
-        self.accept_new(name, intent, None);
+        self.accept_new(name, intent, None, RequestOptions::default());
     }
 
     /// A request that may not be bound any more after so long.
     pub(super) fn accept_until(&mut self, name: &str, ms: u64) {
         let end = self.time() + types::Duration::from_millis(ms);
-        self.accept_new(name, Intent::default(), Some(end));
+        self.accept_new(name, Intent::default(), Some(end), RequestOptions::default());
     }
 
-    fn accept_new(&mut self, name: &str, intent: Intent, expires_at: Option<Time>) {
+    fn accept_new(&mut self, name: &str, intent: Intent, expires_at: Option<Time>, options: RequestOptions) {
         self.now += 1;
         let body = keccak256(name.as_bytes());
-        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at };
+        let new = NewRequest { id: id(name), account: account_id(), intent, body, expires_at, options };
         let Ok(Decision::New(request, commit)) = accept::decide(new, None, 0, &self.config, self.time())
         else {
             panic!("it is new");
@@ -192,8 +220,9 @@ impl Owner {
         let now = self.time();
         match action {
             Action::FetchView { .. } => self.account.handle_view(self.view, now),
-            Action::Simulate(id, intent) => {
-                self.account.handle_simulation(&id, Simulation::Gas(intent.intrinsic_gas()), now);
+            Action::Simulate { id, intent, before } => {
+                let simulation = self.simulation(&id, &intent, &before);
+                self.account.handle_simulation(&id, simulation, now);
             }
             Action::Sign(draft) => self.account.handle_signed(draft.ticket, sign(&draft), now),
             Action::Send { nonce, hash, .. } => {
@@ -202,6 +231,35 @@ impl Owner {
             }
             Action::Receipts { .. } | Action::CheckBlock(_) | Action::Identify { .. } => {}
         }
+    }
+
+    /// A request that needs another is reverted unless that is mined, or simulated before it where nodes can do that.
+    fn simulation(&self, id: &RequestId, intent: &Intent, before: &[(RequestId, Intent)]) -> Simulation {
+        let (reason, data) = ("no allowance".to_owned(), Bytes::new());
+        let Some(parent) = self.needs.get(id) else { return Simulation::Gas(intent.intrinsic_gas()) };
+        let on_top = self.simulates_on_top && !before.is_empty();
+        let there =
+            self.done.contains(parent) || (on_top && before.iter().any(|(before, _)| before == parent));
+        if there { Simulation::Gas(50_000) } else { Simulation::Reverted { reason, data, on_top } }
+    }
+
+    /// Accepts a request that is treated in a way of its own.
+    pub(super) fn accept_with(&mut self, name: &str, intent: Intent, options: RequestOptions) {
+        self.accept_new(name, intent, None, options);
+    }
+
+    /// The lowest nonce that is not mined is, with its newest attempt, in a new block.
+    pub(super) fn mine_next(&mut self) {
+        let nonce = self.view.latest_count;
+        let slot = self.account.nonce_state(nonce).and_then(crate::NonceState::slot).unwrap();
+        let (hash, owner) = (slot.last().unwrap().hash, slot.owner.clone());
+        self.wait(1_000);
+        self.view.latest_count += 1;
+        self.done.extend(owner);
+        let inclusion = Inclusion { block: self.view.latest, success: true, receipt: None };
+        self.account.handle_view(self.view, self.time());
+        self.account.handle_receipts(nonce, &[(hash, ReceiptAnswer::Found(inclusion))], self.time());
+        self.commit();
     }
 
     /// Lets time pass, with a new block.

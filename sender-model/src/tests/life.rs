@@ -117,7 +117,9 @@ fn nothing_leaves_before_it_is_durable() {
             use crate::{Action, Signed};
             match action {
                 Action::FetchView { .. } => owner.account.handle_view(owner.view, now),
-                Action::Simulate(id, _) => owner.account.handle_simulation(&id, Simulation::Gas(21_000), now),
+                Action::Simulate { id, .. } => {
+                    owner.account.handle_simulation(&id, Simulation::Gas(21_000), now)
+                }
                 Action::Sign(draft) => {
                     let signed = Signed { hash: B256::repeat_byte(3), bytes: Bytes::new() };
                     owner.account.handle_signed(draft.ticket, signed, now);
@@ -201,7 +203,8 @@ fn what_would_be_reverted_fails_without_a_nonce() {
     owner.account.poll(now);
     owner.account.handle_view(owner.view, now);
     owner.account.poll(now);
-    let reverted = Simulation::Reverted { reason: "no".into(), data: Bytes::from_static(b"x") };
+    let reverted =
+        Simulation::Reverted { reason: "no".into(), data: Bytes::from_static(b"x"), on_top: false };
     owner.account.handle_simulation(&id("a"), reverted, now);
     owner.commit();
     assert!(matches!(owner.state("a"), State::Failed(Failure::Simulation { .. })));
@@ -409,7 +412,7 @@ fn an_estimate_that_no_transaction_can_do_with_is_none() {
         Intent { to: Some(Default::default()), data: vec![0, 1].into(), ..Intent::default() },
     );
     let now = owner.time();
-    let asked = |action: &crate::Action| matches!(action, crate::Action::Simulate(..));
+    let asked = |action: &crate::Action| matches!(action, crate::Action::Simulate { .. });
     assert!(owner.account.poll(now).iter().any(asked));
     for gas in [0, 21_019] {
         owner.account.handle_simulation(&id("b"), Simulation::Gas(gas), now);

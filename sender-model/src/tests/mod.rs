@@ -1,6 +1,7 @@
 //! Tests of the model: the table of answers, the fee rule, and the life of requests step by step.
 
 mod classify;
+mod dependents;
 mod events;
 mod fees;
 mod harness;
@@ -9,4 +10,4 @@ mod markets;
 mod nonces;
 mod withdraw;
 
-pub(crate) use harness::{account_id, attempt, id, request};
+pub(crate) use harness::{account_id, attempt, id, new_request, plain, request};

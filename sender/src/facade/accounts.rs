@@ -11,7 +11,7 @@ use crate::{
 use alloy_primitives::{Address, hex};
 use sender_model::{
     Account, AccountId, Command, CommandKind, FeeCap, Fees, Health, Intent, Nonce, NonceHealth,
-    OperationError, Signed,
+    OperationError, Signed, Speed,
 };
 use std::{sync::Arc, time::Duration};
 use types::Time;
@@ -187,9 +187,19 @@ impl Sender {
     pub async fn fees(&self, chain_id: u64) -> Result<FeeReport, Error> {
         let target = self.shared.target(chain_id)?;
         let (quote, at) = self.quotes.get(target, self.shared.now()).await?;
-        let cap = self.shared.config.fee_cap;
-        let first_attempt = Fees::from_quote(&quote, cap);
-        Ok(FeeReport { chain_id, quote, first_attempt, fee_cap: FeeCap(cap), fetched_at: at.as_millis() })
+        let mut config = self.shared.config.clone();
+        self.shared.settings_of(chain_id).apply(&mut config);
+        let (cap, speeds) = (config.fee_cap, config.speeds);
+        let first = |speed| Fees::from_quote(&quote.at_percent(speeds.percent(speed)), cap);
+        Ok(FeeReport {
+            chain_id,
+            quote,
+            first_attempt: first(Speed::Standard),
+            slow: first(Speed::Slow),
+            fast: first(Speed::Fast),
+            fee_cap: FeeCap(cap),
+            fetched_at: at.as_millis(),
+        })
     }
 
     /// Has the owner do something; if that is another process, leaves a command for it.

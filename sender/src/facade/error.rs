@@ -145,6 +145,14 @@ impl Error {
         if self.kind() == ErrorKind::Unknown { Self::uncertain(id, &self) } else { self }
     }
 
+    /// Where the process is that runs the account, if it is another one and says where.
+    pub fn owner_address(&self) -> Option<&str> {
+        match self {
+            Self::NotOwner { holder, .. } => crate::settings::address_of(holder),
+            _ => None,
+        }
+    }
+
     /// What to tell the caller.
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -158,7 +166,8 @@ impl Error {
             Self::Accept(AcceptError::Mismatch(_) | AcceptError::Expired | AcceptError::Gas(_)) => {
                 ErrorKind::Unprocessable
             }
-            Self::Accept(AcceptError::TooLarge(_)) => ErrorKind::TooLarge,
+            Self::Accept(AcceptError::NoGas | AcceptError::Webhooks(_)) => ErrorKind::Invalid,
+            Self::Accept(AcceptError::TooLarge(_) | AcceptError::Metadata(_)) => ErrorKind::TooLarge,
             Self::Accept(AcceptError::QueueFull(_)) => ErrorKind::Busy,
             Self::Accept(AcceptError::Encoding(_)) | Self::Row(_) | Self::Loading(_) => ErrorKind::Internal,
             Self::Operation(OperationError::NoView) => ErrorKind::Unavailable,

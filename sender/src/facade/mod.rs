@@ -16,6 +16,7 @@
 //! * **Dropping a call is safe**: whatever was begun is finished, or was never begun.
 
 mod accounts;
+mod chains;
 mod error;
 mod quotes;
 mod requests;
@@ -27,9 +28,9 @@ mod webhooks;
 
 pub use error::{Error, ErrorKind};
 pub use types::{
-    AccountView, AttemptStatus, AttemptView, Cancelling, DeliveryFilter, DeliveryId, DeliveryView, Done,
-    EndpointView, FeeReport, Filter, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
-    SendFrom, Sending, Taken, Transaction, TransactionRequest,
+    AccountView, AttemptStatus, AttemptView, Cancelling, ChainView, DeliveryFilter, DeliveryId, DeliveryView,
+    Done, EndpointView, FeeReport, Filter, Funding, Group, Loan, NewEndpoint, NewGroup, Page, RawTransaction,
+    Replayed, SendFrom, Sending, Taken, Transaction, TransactionRequest,
 };
 
 use crate::{
@@ -81,6 +82,8 @@ impl Sender {
             start(Deliveries { store, messages: heard, endpoints, stats: stats.clone() });
         }
         let shared = Arc::new(Shared::new(parts, registry, messages, stats));
+        shared.configure_targets();
+        shared.spawn(chains::follow(shared.clone()));
         for chain_id in shared.targets.keys().copied() {
             match shared.check_chain(chain_id).await {
                 // Before an account is taken it is asked again.

@@ -32,6 +32,7 @@ impl Sender {
             Some(key) => key.clone(),
             None => fresh_id(self.shared.now())?,
         };
+        let _first = self.shared.turns.caller();
         for _ in 0..ACCEPT_TRIES {
             let known = self.look_up(&id).await?;
             let account = self.account_for(&submission, known.as_ref())?;
@@ -42,6 +43,7 @@ impl Sender {
                 intent: submission.intent.clone(),
                 body: submission.body,
                 expires_at: submission.expires_at,
+                options: submission.options.clone(),
             };
             let (waiting, now) = (self.shared.waiting(account).await?, self.shared.now());
             let (request, commit) = match accept::decide(new, known.as_ref(), waiting, &config, now)? {

@@ -5,8 +5,8 @@ use core::{fmt, str::FromStr};
 #[cfg(feature = "openapi")]
 use sender_model::openapi;
 use sender_model::{
-    AccountId, AttemptKind, EventKind, FeeCap, Fees, Held, Intent, Nonce, Quote, Request, RequestId,
-    StateName, Subject,
+    AccountId, AttemptKind, ChainSettings, EventKind, FeeCap, Fees, Held, Intent, Nonce, Quote, Request,
+    RequestId, RequestOptions, StateName, Subject,
 };
 use serde::{Deserialize, Serialize};
 use types::Time;
@@ -38,6 +38,8 @@ pub struct TransactionRequest {
     pub body: B256,
     /// When it may not be bound any more.
     pub expires_at: Option<Time>,
+    /// How it is to be treated.
+    pub options: RequestOptions,
 }
 
 /// A transaction that an outside signer made for a nonce on loan.
@@ -160,6 +162,17 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+/// How many dead letters are pending again.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Replayed {
+    /// So many.
+    pub replayed: usize,
+    /// Where to go on (`after`); none if these were all.
+    pub next: Option<String>,
+}
+
 /// How an order was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -184,6 +197,19 @@ pub enum Cancelling {
     TooLate,
     /// The process that runs the account will see to it.
     Ordered,
+}
+
+/// A chain, and what is set for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Chain))]
+#[serde(rename_all = "camelCase")]
+pub struct ChainView {
+    /// The chain.
+    pub chain_id: u64,
+    /// What is in force. What is missing does not matter for this chain, or is learned.
+    pub settings: ChainSettings,
+    /// What of it was set while the sender ran; the rest is from its start.
+    pub changed: ChainSettings,
 }
 
 /// An account whose key is held here.
@@ -298,6 +324,10 @@ pub struct FeeReport {
     pub quote: Quote,
     /// What a first attempt would offer now.
     pub first_attempt: Fees,
+    /// The same with `speed` slow.
+    pub slow: Fees,
+    /// The same with `speed` fast.
+    pub fast: Fees,
     /// The highest price per gas of any attempt.
     pub fee_cap: FeeCap,
     /// When it was asked, in milliseconds.
@@ -315,9 +345,31 @@ pub struct NewEndpoint {
     /// Only these events; all if there are none.
     #[serde(default)]
     pub events: Vec<EventKind>,
-    /// Whether to add the older header `x-signature-sha256`.
+    /// Only of these accounts, on whatever chain; of all if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", schema(value_type = Vec<openapi::Address>))]
+    pub accounts: Vec<Address>,
+    /// Only of accounts on these chains; on all if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain_ids: Vec<u64>,
+    /// Whether to add the headers that receivers of thirdweb's engine-core verify: `x-request-timestamp`, and
+    /// `x-signature-sha256` over `timestamp.body`.
     #[serde(default)]
     pub legacy_signature: bool,
+}
+
+impl NewEndpoint {
+    /// Everything is told there.
+    pub fn at(url: impl Into<String>) -> Self {
+        Self { url: url.into(), events: vec![], accounts: vec![], chain_ids: vec![], legacy_signature: false }
+    }
+
+    /// Whether the endpoint is told of an account.
+    pub fn tells_of(&self, account: AccountId) -> bool {
+        let any = |list: bool, has: bool| !list || has;
+        any(!self.accounts.is_empty(), self.accounts.contains(&account.address))
+            && any(!self.chain_ids.is_empty(), self.chain_ids.contains(&account.chain_id))
+    }
 }
 
 impl fmt::Debug for NewEndpoint {

@@ -1,6 +1,8 @@
 //! Webhook endpoints, deliveries and dead letters.
 
-use super::{DeliveryFilter, DeliveryId, DeliveryView, EndpointView, Error, NewEndpoint, Page, Sender};
+use super::{
+    DeliveryFilter, DeliveryId, DeliveryView, EndpointView, Error, NewEndpoint, Page, Replayed, Sender,
+};
 use crate::{
     endpoint::{Endpoint, ROTATION_MS, Secret},
     store::Outcome,
@@ -16,6 +18,9 @@ const ENDPOINTS_MAX: usize = 32;
 const URL_BYTES_MAX: usize = 2_048;
 const PAGE_USUAL: usize = 50;
 const PAGE_MAX: usize = 500;
+/// Dead letters that one call replays.
+const REPLAYED_USUAL: usize = 500;
+const REPLAYED_MAX: usize = 5_000;
 /// How long a dead letter waits for its account to be taken.
 const OWNED_WITHIN: usize = 40;
 
@@ -114,6 +119,9 @@ impl Sender {
         let account = id.account().ok_or_else(unknown)?;
         let row = self.shared.store.get(vec![format!("x/{}", id.row())]).await?.pop().flatten();
         let delivery: Delivery = serde_json::from_slice(&row.ok_or_else(unknown)?)?;
+        // Only who runs the account may bring it back.
+        let owned = self.shared.ask(account, |_, _| Ok(())).await;
+        owned.map_err(|unasked| unasked.into_error(account))??;
         for _ in 0..OWNED_WITHIN {
             self.shared.tell(account, Message::Wake)?;
             let epoch = self.shared.workers().get(&account).and_then(|handle| handle.epoch());
@@ -132,6 +140,32 @@ impl Sender {
             }
         }
         Err(Error::NotOwner { account, holder: "another process".into() })
+    }
+
+    /// Tries all dead letters of a filter again, from the oldest on, so many at most. How many are pending again, and where to
+    /// go on if there are more. One that was replayed or removed meanwhile is left out.
+    pub async fn replay_all(&self, mut filter: DeliveryFilter) -> Result<Replayed, Error> {
+        let most = if filter.limit == 0 { REPLAYED_USUAL } else { filter.limit.min(REPLAYED_MAX) };
+        let (mut replayed, mut looked_at) = (0, 0);
+        loop {
+            filter.limit = PAGE_MAX.min(most - looked_at);
+            let page = self.dead_letters(filter.clone()).await?;
+            looked_at += filter.limit;
+            for letter in &page.items {
+                match self.replay(&letter.id).await {
+                    Ok(()) => replayed += 1,
+                    Err(Error::UnknownDelivery(_)) => {}
+                    Err(why) if replayed == 0 => return Err(why),
+                    // What was done is done; the rest can be asked for again.
+                    Err(_) => return Ok(Replayed { replayed, next: Some(letter.id.to_string()) }),
+                }
+            }
+            let Some(next) = page.next else { return Ok(Replayed { replayed, next: None }) };
+            if looked_at >= most {
+                return Ok(Replayed { replayed, next: Some(next) });
+            }
+            filter.after = Some(next.parse().map_err(|_| Error::UnknownDelivery(next.clone()))?);
+        }
     }
 }
 

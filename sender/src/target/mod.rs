@@ -2,13 +2,15 @@
 
 mod evm;
 
-pub use evm::{CONFIRMATIONS, Evm, ProviderOptions, call_object, read_receipt, read_refusal};
+pub use evm::{
+    CONFIRMATIONS, Evm, ProviderOptions, call_object, on_top_params, read_on_top, read_receipt, read_refusal,
+};
 
 use alloy_primitives::{Address, B256, Bytes};
 use core::{future::Future, pin::Pin};
 use sender_model::{
-    BlockCheck, Identified, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
-    providers::ProviderHealth,
+    BlockCheck, ChainSettings, Identified, Intent, Limits, Nonce, Quote, ReceiptAnswer, SendResponse,
+    Simulation, View, providers::ProviderHealth,
 };
 use tokio::sync::watch;
 
@@ -42,8 +44,14 @@ pub trait Target: Send + Sync {
     /// How one node sees an account, which knows its count to be within these two.
     fn view(&self, account: Address, known: Option<(u64, u64)>) -> Asked<'_, Result<View, TargetError>>;
 
-    /// Whether something would work, and with how much gas.
-    fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation>;
+    /// Whether something would work, and with how much gas: on the newest state or, if there are some, on top of other
+    /// transactions of the account. A target that cannot do the latter says what the newest state alone comes to.
+    fn simulate<'a>(
+        &'a self,
+        from: Address,
+        intent: &'a Intent,
+        before: &'a [Intent],
+    ) -> Asked<'a, Simulation>;
 
     /// What the chain asks for now.
     fn quote(&self) -> Asked<'_, Result<Quote, TargetError>>;
@@ -74,6 +82,14 @@ pub trait Target: Send + Sync {
     fn look_ms(&self) -> Option<u64> {
         None
     }
+
+    /// What it is like if nothing is set for it.
+    fn defaults(&self) -> ChainSettings {
+        ChainSettings::default()
+    }
+
+    /// What is set for the chain, from now on.
+    fn configure(&self, _settings: &ChainSettings) {}
 
     /// The hash of the chain's first block, by which chains of the same number are told apart; none if it cannot be told.
     fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {

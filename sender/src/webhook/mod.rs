@@ -143,6 +143,8 @@ impl Deliverer {
                 self.look_at(account);
             }
             DeliveryMessage::Lost(account) => self.lose(account),
+            // Without endpoints nothing new is to be told, and every accepted request is news.
+            DeliveryMessage::News(_) if self.endpoints.borrow().is_empty() => {}
             DeliveryMessage::News(account) if self.owned.contains_key(&account) => self.look_at(account),
             DeliveryMessage::News(_) => {}
         }

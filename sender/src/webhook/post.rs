@@ -8,7 +8,7 @@ use crate::{
     store::{Outcome, SCAN_ROWS_MAX, Store, StoreError},
 };
 use bytes::Bytes;
-use hyper::Method;
+use hyper::{Method, header};
 use sender_model::{Delivery, Event, Next, key};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
@@ -64,7 +64,7 @@ impl DeliveryTask {
         let now = self.clock.now();
         let commit = match &told {
             None | Some(Ok(())) => delivery.succeed(self.epoch)?,
-            Some(Err(_)) => delivery.fail(self.epoch, now)?,
+            Some(Err(why)) => delivery.fail(self.epoch, why.wait(), now)?,
         };
         match self.store.commit(commit).await? {
             Outcome::Stale => return Ok(Ended::Stale),
@@ -83,7 +83,7 @@ impl DeliveryTask {
             Some(Err(why)) => why,
         };
         Stats::count(&counters.webhooks_failed, 1);
-        match delivery.after_failure(now) {
+        match delivery.after_failure(why.wait(), now) {
             Next::Retry(next) => {
                 tracing::debug!(endpoint, tries = next.tries, %why, "a webhook was not taken");
             }
@@ -129,7 +129,12 @@ impl DeliveryTask {
             timeout: POST_TIMEOUT,
         };
         let response = self.post.post(request).await?;
-        if response.is_success() { Ok(()) } else { Err(Refused::Status(response.status)) }
+        if response.is_success() {
+            return Ok(());
+        }
+        let wait =
+            response.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        Err(Refused::Status(response.status, wait.map(Duration::from_secs)))
     }
 }
 
@@ -159,9 +164,19 @@ enum Refused {
     #[error(transparent)]
     Http(#[from] HttpError),
     #[error("it answered {0}")]
-    Status(u16),
+    Status(u16, Option<Duration>),
     #[error("the event's name cannot stand in a header")]
     Header,
+}
+
+impl Refused {
+    /// How long the endpoint wants to be left alone, if it says so (`Retry-After`, in seconds).
+    const fn wait(&self) -> Option<Duration> {
+        match self {
+            Self::Status(_, wait) => *wait,
+            Self::Http(_) | Self::Header => None,
+        }
+    }
 }
 
 /// Why nothing is recorded.

@@ -1,5 +1,5 @@
 //! What proves that a webhook comes from us: the headers of Standard Webhooks, one signature for each secret that is in
-//! force, and the older `x-signature-sha256` for those who ask for it.
+//! force, and for those who ask for it the headers that receivers of thirdweb's engine-core verify.
 
 use crate::endpoint::Secret;
 use alloy_primitives::hex;
@@ -22,8 +22,10 @@ pub const ID: HeaderName = HeaderName::from_static("webhook-id");
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 /// One signature for each secret.
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// The older form: the body's HMAC-SHA256 in hexadecimal, with the secret's text as its key.
+/// engine-core's form: the HMAC-SHA256 of `timestamp.body` in hexadecimal, with the secret's text as its key.
 pub const LEGACY: HeaderName = HeaderName::from_static("x-signature-sha256");
+/// The timestamp in it, in seconds.
+pub const LEGACY_TIMESTAMP: HeaderName = HeaderName::from_static("x-request-timestamp");
 
 /// A new secret.
 pub fn fresh_secret() -> Result<Secret, getrandom::Error> {
@@ -53,8 +55,10 @@ pub fn headers<'a>(
     headers.insert(TIMESTAMP, HeaderValue::from_str(&seconds)?);
     headers.insert(SIGNATURE, HeaderValue::from_str(&signatures)?);
     if let (true, Some(newest)) = (legacy, secrets.first()) {
-        let signature = hex::encode(mac(newest.expose().as_bytes(), &[body]));
+        let signed = [seconds.as_bytes(), b".", body];
+        let signature = hex::encode(mac(newest.expose().as_bytes(), &signed));
         headers.insert(LEGACY, HeaderValue::from_str(&signature)?);
+        headers.insert(LEGACY_TIMESTAMP, HeaderValue::from_str(&seconds)?);
     }
     Ok(headers)
 }

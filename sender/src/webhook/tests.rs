@@ -2,7 +2,10 @@
 
 mod wakeups;
 
-use super::{signature::LEGACY, *};
+use super::{
+    signature::{LEGACY, LEGACY_TIMESTAMP},
+    *,
+};
 use crate::{
     endpoint::Secret,
     facade::NewEndpoint,
@@ -92,6 +95,8 @@ fn endpoint(id: &str) -> Endpoint {
         settings: NewEndpoint {
             url: format!("https://{id}.example/"),
             events: vec![],
+            accounts: vec![],
+            chain_ids: vec![],
             legacy_signature: false,
         },
         secret: signature::fresh_secret().unwrap(),
@@ -201,6 +206,10 @@ async fn events_come_in_order_and_a_stock_library_verifies_them() {
         assert!(Webhook::new(stranger.expose()).unwrap().verify(body, headers).is_err());
         let mut mac =
             <hmac::Hmac<sha2::Sha256> as hmac::Mac>::new_from_slice(newest.expose().as_bytes()).unwrap();
+        // What engine-core's receivers compute: over the timestamp, a dot and the body.
+        let timestamp = headers[LEGACY_TIMESTAMP].to_str().unwrap();
+        assert_eq!(headers[LEGACY_TIMESTAMP], headers["webhook-timestamp"]);
+        hmac::Mac::update(&mut mac, format!("{timestamp}.").as_bytes());
         hmac::Mac::update(&mut mac, body);
         let expected = hex::encode(hmac::Mac::finalize(mac).into_bytes());
         assert_eq!(headers[LEGACY], expected);

@@ -37,8 +37,9 @@ impl Worker {
                 let view = within(patience, target.view(account.address, known)).await;
                 Reply::Look(told(account, view))
             }),
-            Action::Simulate(id, intent) => Box::pin(async move {
-                let simulated = within(patience, target.simulate(account.address, &intent)).await;
+            Action::Simulate { id, intent, before } => Box::pin(async move {
+                let before: Vec<_> = before.into_iter().map(|(_, intent)| intent).collect();
+                let simulated = within(patience, target.simulate(account.address, &intent, &before)).await;
                 Reply::Simulated(id, simulated.unwrap_or(Simulation::Error))
             }),
             Action::Sign(draft) => sign(account, self.shared.keys.signer(account.address), draft, patience),

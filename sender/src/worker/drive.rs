@@ -27,6 +27,7 @@ enum Woken {
     Reply(Reply),
     News,
     Endpoints,
+    Settings,
     Time,
     Stop,
 }
@@ -34,6 +35,8 @@ enum Woken {
 impl Worker {
     /// Drives the account until it is lost, has nothing to do, or the sender stops.
     pub(super) async fn drive(&mut self, owned: &mut Owned) -> Ending {
+        let shared = self.shared.clone();
+        let mut turn = shared.turns.turn().await;
         loop {
             let now = self.shared.now();
             if let Err(ending) = self.keep(owned, now).await {
@@ -48,7 +51,9 @@ impl Worker {
             if self.is_done(owned).await {
                 return Ending::Idle;
             }
+            drop(turn);
             let woken = self.wait(owned).await;
+            turn = shared.turns.turn().await;
             if let Err(ending) = self.take_in(owned, woken).await {
                 return ending;
             }
@@ -165,6 +170,7 @@ impl Worker {
             message = self.inbox.recv() => message.map_or(Woken::Stop, Woken::Message),
             () = news => Woken::News,
             Ok(()) = self.endpoints.changed() => Woken::Endpoints,
+            Ok(()) = self.chains.changed() => Woken::Settings,
             () = sleep => Woken::Time,
         }
     }
@@ -191,6 +197,7 @@ impl Worker {
             Woken::Reply(reply) => self.take_reply(owned, reply, now).await?,
             Woken::News => self.take_news(owned, now),
             Woken::Endpoints => self.take_endpoints(owned),
+            Woken::Settings => owned.account.set_config(self.shared.config_of(self.id)),
             Woken::Time => {}
         }
         for _ in 0..BATCH_MAX {
@@ -223,8 +230,8 @@ impl Worker {
     }
 
     fn take_endpoints(&mut self, owned: &mut Owned) {
-        let names = self.endpoints.borrow_and_update().iter().map(|endpoint| endpoint.id.clone()).collect();
-        owned.account.set_endpoints(names);
+        self.endpoints.mark_unchanged();
+        owned.account.set_endpoints(self.shared.registry.endpoint_names(self.id));
     }
 
     fn take_message(&mut self, owned: &mut Owned, message: Message, now: Time) {

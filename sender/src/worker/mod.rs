@@ -110,6 +110,7 @@ struct Worker {
     /// The news that were taken in.
     heard: News,
     endpoints: watch::Receiver<Arc<Vec<crate::endpoint::Endpoint>>>,
+    chains: watch::Receiver<Arc<Vec<crate::registry::StoredChain>>>,
     stopping: watch::Receiver<bool>,
     /// How often in a row the account could not be taken, or was lost before anything was written.
     failures: u32,
@@ -146,6 +147,7 @@ pub(crate) fn start(shared: &Arc<Shared>, id: AccountId, target: Arc<dyn Target>
         inbox: words,
         gauge: gauge.clone(),
         endpoints: shared.registry.watch_endpoints(),
+        chains: shared.registry.watch_chains(),
         stopping: shared.stopping.subscribe(),
         failures: 0,
     };

@@ -210,6 +210,12 @@ impl Chain {
         }
     }
 
+    /// Whether a node has a request's transaction in a block.
+    pub(super) fn has_payload(&self, node: usize, request: &str) -> bool {
+        let is_its = |tx: &&Tx| matches!(&tx.payload, Payload::Request(name) if name == request);
+        self.signed.values().filter(is_its).any(|tx| self.inclusion(tx.hash, node).is_some())
+    }
+
     /// Seals a block on the best chain from what the pool has.
     pub(super) fn seal(&mut self, salt: u64) {
         let parent = self.block(self.tip).clone();

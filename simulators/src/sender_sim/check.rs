@@ -4,8 +4,8 @@ use super::chain::{Chain, Payload};
 use alloy_primitives::B256;
 use sender::store::Lease;
 use sender_model::{
-    Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, NonceState, Request, RequestId,
-    Slot, State, Subject, Write, key,
+    Account, AccountId, Attempt, Authority, Commit, Config, Event, EventKind, Failure, NonceState, Request,
+    RequestId, Slot, State, Subject, Write, key,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,9 +44,33 @@ pub(super) struct Checker {
     pub attempts: usize,
     pub violations: Vec<String>,
     pub latencies_ms: Vec<u64>,
+    /// Requests that would be reverted until another one is mined.
+    parents: BTreeMap<RequestId, RequestId>,
+    /// Requests that were in a block at some time.
+    mined: BTreeSet<RequestId>,
 }
 
 impl Checker {
+    /// This request would be reverted until that one is mined.
+    pub(super) fn expect_parent(&mut self, id: RequestId, parent: RequestId) {
+        self.parents.insert(id, parent);
+    }
+
+    /// D1: what only waits for an earlier request does not fail for it. A parent that was mined once and is not any more is
+    /// left out: its child may have met a node of the other branch.
+    fn check_parent(&mut self, id: &RequestId) {
+        let requests = &self.mirror.requests;
+        let parent = self.parents.get(id).and_then(|parent| requests.get(parent));
+        let (Some(parent), Some(child)) = (parent, requests.get(id)) else { return };
+        let earlier = (parent.accepted_at, &parent.id) < (child.accepted_at, id);
+        let waits =
+            matches!(parent.state, State::Accepted { .. } | State::Bound { .. } | State::Submitted { .. });
+        if earlier && waits && !self.mined.contains(&parent.id) {
+            let wrong = format!("D1: {id} has failed while {} is {:?}", parent.id, parent.state);
+            self.wrong(wrong);
+        }
+    }
+
     pub(super) fn new(config: Arc<Config>, id: AccountId) -> Self {
         Self {
             config,
@@ -61,6 +85,8 @@ impl Checker {
             attempts: 0,
             violations: vec![],
             latencies_ms: vec![],
+            parents: BTreeMap::new(),
+            mined: BTreeSet::new(),
         }
     }
 
@@ -114,7 +140,7 @@ impl Checker {
                 _ => None,
             })
             .collect();
-        let (mut newly_bound, mut fresh) = (vec![], vec![]);
+        let (mut newly_bound, mut fresh, mut failed) = (vec![], vec![], vec![]);
         for event in &told {
             self.on_event(event);
         }
@@ -122,7 +148,12 @@ impl Checker {
             match write {
                 Write::Put(key, row) if key.starts_with("r/") => match serde_json::from_slice::<Request>(row)
                 {
-                    Ok(request) => newly_bound.extend(self.on_request(request, &told, chain, now)),
+                    Ok(request) => {
+                        if matches!(request.state, State::Failed(Failure::Simulation { .. })) {
+                            failed.push(request.id.clone());
+                        }
+                        newly_bound.extend(self.on_request(request, &told, chain, now));
+                    }
                     Err(error) => self.wrong(format!("{key} is unreadable: {error}")),
                 },
                 Write::Put(key, row) if key.starts_with("n/") => {
@@ -146,6 +177,7 @@ impl Checker {
             }
         }
         self.check_book();
+        failed.iter().for_each(|id| self.check_parent(id));
         if let Some(account) = by {
             self.check_promises(account, &fresh);
             newly_bound.iter().for_each(|id| self.check_order(id, account));
@@ -181,6 +213,9 @@ impl Checker {
         }
         if was != Some(&new.state) {
             self.check_state(&new, told, chain, now);
+        }
+        if matches!(new.state, State::Mined { .. }) {
+            self.mined.insert(id.clone());
         }
         let nonce_before = was.and_then(State::nonce);
         let bound_now = new.state.nonce().filter(|_| nonce_before.is_none());

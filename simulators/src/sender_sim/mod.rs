@@ -55,6 +55,8 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("provider-error-is-final", Bug::Model(Mistake::ProviderErrorIsFinal)),
     ("search-from-zero", Bug::Model(Mistake::SearchFromZero)),
     ("sweep-starves", Bug::Model(Mistake::SweepStarves)),
+    ("parent-ignored", Bug::Model(Mistake::ParentIgnored)),
+    ("budget-halves", Bug::Model(Mistake::BudgetHalves)),
     ("one-voice", Bug::Model(Mistake::OneVoice)),
     ("dynamic-fees-everywhere", Bug::Model(Mistake::DynamicFeesEverywhere)),
 ];
@@ -114,6 +116,11 @@ pub const fn is_legacy(seed: u64) -> bool {
 /// Whether a seed's nodes still have the states of their final blocks, as this node's own chain has.
 pub const fn has_old_states(seed: u64) -> bool {
     seed.is_multiple_of(3)
+}
+
+/// Whether a seed's nodes can simulate a transaction on top of others.
+pub const fn simulates_on_top(seed: u64) -> bool {
+    seed % 4 == 1
 }
 
 /// Whether blocks become final late.

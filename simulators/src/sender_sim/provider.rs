@@ -9,10 +9,14 @@ use super::{
 use alloy_primitives::{B256, Bytes, U256};
 use harness::rng::Rng;
 use sender_model::{
-    BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, SendResponse, Simulation as Simulated, View,
+    BlockCheck, Head, Identified, Inclusion, ReceiptAnswer, RequestId, SendResponse, Simulation as Simulated,
+    View,
     providers::{self, Failed, Panel, Providers, Trouble},
 };
-use std::cell::RefCell;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, VecDeque},
+};
 use types::{Duration, Time};
 
 /// What a provider is like, for the whole run. The others of a chain are honest.
@@ -51,6 +55,28 @@ pub(super) fn kinds(rng: &mut Rng) -> Vec<Kind> {
 struct Asking<'a> {
     world: RefCell<&'a mut World>,
     providers: RefCell<&'a mut Providers>,
+    taken: RefCell<&'a mut Taken>,
+    /// Providers that said during this event that it was too much.
+    refused: RefCell<Vec<usize>>,
+}
+
+/// When each provider took a question of an owner, in the last second.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Taken(BTreeMap<usize, VecDeque<u64>>);
+
+impl Taken {
+    fn note(&mut self, index: usize, now_ms: u64) {
+        let times = self.0.entry(index).or_default();
+        times.push_back(now_ms);
+        while times.front().is_some_and(|at| at + 1_000 <= now_ms) {
+            times.pop_front();
+        }
+    }
+
+    fn within_a_second(&self, index: usize, now_ms: u64) -> usize {
+        let times = self.0.get(&index).into_iter().flatten();
+        times.filter(|at| **at + 1_000 > now_ms).count()
+    }
 }
 
 impl Panel for Asking<'_> {
@@ -69,10 +95,14 @@ impl Asking<'_> {
             Kind::Denied => return Err(Trouble::Denied("must be authenticated (-32600)".into()).into()),
             Kind::Dead => return Err(Trouble::Garbage("<html>".into()).into()),
             Kind::Limited(limit) => {
+                self.providers.borrow_mut().spend(index, 1, Time::from_millis(now));
                 if !world.limits[index].takes(limit, now) {
+                    self.refused.borrow_mut().push(index);
                     let wait = Some(Duration::from_millis(500));
                     return Err(Failed { trouble: Trouble::RateLimited("429".into()), wait });
                 }
+                self.providers.borrow_mut().took(index, 1, Time::from_millis(now));
+                self.taken.borrow_mut().note(index, now);
             }
             Kind::Honest | Kind::Liar => {}
         }
@@ -114,17 +144,26 @@ impl Asking<'_> {
         }
     }
 
-    async fn simulate(&self, index: usize, id: &str) -> Result<Simulated, Failed> {
+    async fn simulate(&self, index: usize, id: &str, before: &[RequestId]) -> Result<Simulated, Failed> {
         let node = self.reach(index)?;
-        let reverted = || Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new() };
         let nonsense = self.is_nonsense();
         let mut world = self.world.borrow_mut();
         let traits = world.traits.get(id).copied().unwrap_or_default();
+        let on_top = world.simulates_on_top && !before.is_empty();
+        let reverted =
+            || Simulated::Reverted { reason: "execution reverted".into(), data: Bytes::new(), on_top };
+        let lacks = node.is_some_and(|node| {
+            traits.needs.is_some_and(|parent| {
+                let parent = format!("q{parent}");
+                let simulated = on_top && before.iter().any(|id| id.as_str() == parent);
+                !simulated && !world.chain.has_payload(node, &parent)
+            })
+        });
         Ok(match node {
             _ if nonsense => Simulated::Gas(0),
             None if world.rng.chance(500) => reverted(),
             None => Simulated::Gas(0),
-            Some(_) if traits.fails_simulation => reverted(),
+            Some(_) if traits.fails_simulation || lacks => reverted(),
             Some(_) => Simulated::Gas(traits.gas),
         })
     }
@@ -213,15 +252,39 @@ impl Limit {
 impl Simulation {
     /// What an owner's providers answer together. The future is ready at once: nothing in it waits.
     pub(super) fn ask_providers(&mut self, owner: usize, question: &Question) -> Option<Reply> {
+        let worker = &mut self.workers[owner];
         let asking = Asking {
             world: RefCell::new(&mut self.world),
-            providers: RefCell::new(&mut self.workers[owner].providers),
+            providers: RefCell::new(&mut worker.providers),
+            taken: RefCell::new(&mut worker.taken),
+            refused: RefCell::default(),
         };
-        let answer = std::pin::pin!(answer(&asking, question));
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        match answer.poll(&mut context) {
-            std::task::Poll::Ready(reply) => reply,
-            std::task::Poll::Pending => unreachable!("simulated nodes answer at once"),
+        let reply = {
+            let answer = std::pin::pin!(answer(&asking, question));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            match answer.poll(&mut context) {
+                std::task::Poll::Ready(reply) => reply,
+                std::task::Poll::Pending => unreachable!("simulated nodes answer at once"),
+            }
+        };
+        let refused = asking.refused.into_inner();
+        self.check_budgets(owner, &refused);
+        reply
+    }
+
+    /// P1: what is learned from a refusal is not far below what the provider takes. What it took in any second lies in two
+    /// counted ones at most, so the greater of these is at least half of it.
+    fn check_budgets(&mut self, owner: usize, refused: &[usize]) {
+        let (worker, now_ms) = (&self.workers[owner], self.world.now_ms);
+        let health = worker.providers.health(self.world.now());
+        for index in refused {
+            let taken = worker.taken.within_a_second(*index, now_ms);
+            let learned = health[*index].calls_per_second_max;
+            if learned.is_some_and(|learned| 2 * learned < taken as u64) {
+                let wrong =
+                    format!("P1: provider {index} took {taken} in a second, and may be asked {learned:?}");
+                self.world.checker.violations.push(wrong);
+            }
         }
     }
 }
@@ -234,9 +297,9 @@ async fn answer(asking: &Asking<'_>, question: &Question) -> Option<Reply> {
             let view = providers::confirmed(asking, ask, |view| !view.is_expected(*known), merge).await;
             Some(Reply::Look(view.ok()))
         }
-        Question::Simulate(id) => {
+        Question::Simulate(id, before) => {
             let fails = |simulated: &Simulated| matches!(simulated, Simulated::Reverted { .. });
-            let ask = |index| asking.simulate(index, id.as_str());
+            let ask = |index| asking.simulate(index, id.as_str(), before);
             let simulated = providers::confirmed(asking, ask, fails, providers::milder).await;
             Some(Reply::Simulated(id.clone(), simulated.unwrap_or(Simulated::Error)))
         }

@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256, U256, keccak256};
 use harness::rng::Rng;
 use sender_model::{
     AcceptError, AttemptKind, Command, CommandKind, Decision, Draft, Fees, Intent, KnownRequest, NewRequest,
-    Purpose, RawRequest, Request, RequestId, accept, key,
+    Purpose, RawRequest, Request, RequestId, RequestOptions, accept, key,
 };
 use types::{Duration, Time};
 
@@ -20,11 +20,13 @@ pub(super) struct Traits {
     pub reverts: bool,
     pub fails_simulation: bool,
     pub gas: u64,
+    /// The number of the request that must be mined before it, or it would be reverted.
+    pub needs: Option<u64>,
 }
 
 impl Default for Traits {
     fn default() -> Self {
-        Self { unminable: false, reverts: false, fails_simulation: false, gas: 21_000 }
+        Self { unminable: false, reverts: false, fails_simulation: false, gas: 21_000, needs: None }
     }
 }
 
@@ -117,6 +119,7 @@ impl Simulation {
             reverts: rng.chance(100),
             fails_simulation: rng.chance(60),
             gas: rng.within(21_000, 90_000),
+            needs: (self.users.made > 1 && rng.chance(120)).then_some(self.users.made - 1),
         };
         let fee = u128::from(rng.within(500, 4_000));
         let intent = Intent {
@@ -130,10 +133,21 @@ impl Simulation {
             ..Intent::default()
         };
         let expires_at = rng.chance(150).then(|| now + Duration::from_millis(rng.within(1_000, 120_000)));
+        let parent = traits.needs.and_then(|parent| format!("q{parent}").parse().ok());
+        if let Some(parent) = parent.filter(|_| !traits.fails_simulation) {
+            self.world.checker.expect_parent(name.parse().expect("letters and digits"), parent);
+        }
         self.world.traits.insert(name.clone(), traits);
         let body = keccak256(name.as_bytes());
         let id = name.parse().expect("letters and digits");
-        NewRequest { id, account: self.world.id, intent, body, expires_at }
+        NewRequest {
+            id,
+            account: self.world.id,
+            intent,
+            body,
+            expires_at,
+            options: RequestOptions::default(),
+        }
     }
 
     /// What is durable under a name.

@@ -64,7 +64,8 @@ impl Simulation {
                     }
                 }
             }
-            let commit = if fails { delivery.fail(epoch, self.world.now()) } else { delivery.succeed(epoch) };
+            let commit =
+                if fails { delivery.fail(epoch, None, self.world.now()) } else { delivery.succeed(epoch) };
             let Ok(commit) = commit else { return };
             if self.world.commit(&commit, None) != Committing::Done {
                 return;

@@ -14,7 +14,7 @@ use sender_model::{
 #[derive(Clone, Debug)]
 pub(super) enum Question {
     Look(Option<(u64, u64)>),
-    Simulate(RequestId),
+    Simulate(RequestId, Vec<RequestId>),
     Send(u64, B256),
     Receipts(u64, Vec<B256>),
     CheckBlock(u64),

@@ -4,6 +4,7 @@
 use super::{
     chain::Payload,
     faults::Fault,
+    provider::Taken,
     wire::{Question, Reply},
     world::{Committing, Due, Simulation},
 };
@@ -30,6 +31,7 @@ pub(super) struct Worker {
     ticks: u64,
     /// How its providers fare, as far as this process knows.
     pub providers: Providers,
+    pub taken: Taken,
 }
 
 impl Worker {
@@ -45,6 +47,7 @@ impl Worker {
             late: None,
             ticks: 0,
             providers,
+            taken: Taken::default(),
         }
     }
 
@@ -277,7 +280,9 @@ impl Simulation {
         let question = match action {
             Action::Sign(draft) => return self.sign(owner, &draft),
             Action::FetchView { known } => Question::Look(known),
-            Action::Simulate(id, _) => Question::Simulate(id),
+            Action::Simulate { id, before, .. } => {
+                Question::Simulate(id, before.into_iter().map(|(id, _)| id).collect())
+            }
             Action::Send { nonce, hash, bytes } => {
                 self.world.note(|| format!("owner {owner} sends nonce {nonce} {hash}"));
                 self.world.checker.on_send(nonce, B256::from_slice(&bytes[..32]));

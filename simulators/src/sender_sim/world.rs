@@ -69,6 +69,8 @@ pub(super) struct World {
     pub traits: BTreeMap<String, Traits>,
     /// Whether nodes still have the states of their final blocks.
     pub has_old_states: bool,
+    /// Whether nodes can simulate a transaction on top of others.
+    pub simulates_on_top: bool,
     pub kinds: Vec<Kind>,
     pub limits: Vec<Limit>,
     due: BinaryHeap<Reverse<(u64, u64)>>,
@@ -188,6 +190,7 @@ impl Simulation {
             forgets: super::forgets(seed),
             traits: BTreeMap::new(),
             has_old_states: super::has_old_states(seed),
+            simulates_on_top: super::simulates_on_top(seed),
             limits: vec![Limit::default(); kinds.len()],
             kinds,
             due: BinaryHeap::new(),

@@ -1,12 +1,17 @@
 //! `sender-e2e --target pectin|anvil --requests N --accounts N --kills N [--seed N]`: managed accounts, end to end.
 //! `sender-e2e --measure`: accepts and transactions per second.
+//! `sender-e2e --accepts`: durable accepts over REST with 1, 10 and 100 accounts, against the store's own.
+//! `sender-e2e --dependents`: requests that need each other, handed over at once.
+//! `sender-e2e --faults [berlin] [NAME…]`: each kind of faulty provider in front of a good one, on anvil.
 
-use blackbox::sender_e2e::{Options, Target, measure, run};
+use blackbox::sender_e2e::{FAULTS, Options, Target, measure, run, run_accepts, run_dependents, run_faults};
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: sender-e2e [--target pectin|anvil] [--requests N] [--accounts N] [--kills N] [--seed N] \
-                     | --measure";
+                     | --measure | --accepts | --dependents | --faults [berlin] [NAME..]";
 
+/// Accepts over REST, as a part of what the store does.
+const ACCEPTS_MIN: f64 = 0.35;
 /// Accepts must not depend on the chain's latency by more than this.
 const RATIO_MAX: f64 = 1.2;
 
@@ -23,6 +28,27 @@ fn main() -> ExitCode {
             Err(why) => failed(&why),
         };
     }
+    if arguments == ["--dependents"] {
+        return match runtime.block_on(run_dependents()) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => failed("a request that needs another did not end as it must"),
+            Err(why) => failed(&why),
+        };
+    }
+    if arguments == ["--accepts"] {
+        return match runtime.block_on(run_accepts()) {
+            Ok((ratio, _)) if ratio >= ACCEPTS_MIN => ExitCode::SUCCESS,
+            Ok((ratio, _)) => {
+                failed(&format!("accepts over REST: {ratio:.2} of the store's < {ACCEPTS_MIN}"))
+            }
+            Err(why) => failed(&why),
+        };
+    }
+    if let Some((first, rest)) = arguments.split_first()
+        && first == "--faults"
+    {
+        return faults(&runtime, rest);
+    }
     let options = match read(&arguments) {
         Ok(options) => options,
         Err(why) => return failed(&why),
@@ -33,6 +59,19 @@ fn main() -> ExitCode {
             println!("{}", report.line());
             if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
+        Err(why) => failed(&why),
+    }
+}
+
+fn faults(runtime: &tokio::runtime::Runtime, rest: &[String]) -> ExitCode {
+    let (berlin, names): (Vec<String>, Vec<String>) = rest.iter().cloned().partition(|name| name == "berlin");
+    let anvil: &[&str] = if berlin.is_empty() { &[] } else { &["--hardfork", "berlin"] };
+    if let Some(unknown) = names.iter().find(|name| !FAULTS.iter().any(|(known, _)| known == name)) {
+        return failed(&format!("there is no fault {unknown}"));
+    }
+    match runtime.block_on(run_faults(&names, anvil)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => failed("not everything was confirmed"),
         Err(why) => failed(&why),
     }
 }

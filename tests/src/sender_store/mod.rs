@@ -23,6 +23,7 @@ pub fn acceptance(name: &str) -> Commit {
         intent: Intent { to: Some(Address::repeat_byte(0xdd)), ..Intent::default() },
         body: keccak256(name.as_bytes()),
         expires_at: None,
+        options: Default::default(),
     };
     let config = Config { endpoints: vec!["one".into()], ..Config::default() };
     match accept::decide(new, None, 0, &config, Time::from_millis(1)) {

@@ -3,12 +3,12 @@
 use super::{CHAIN, World, of_group, receiver, submission};
 use crate::{
     Error,
-    facade::{Done, ErrorKind, RawTransaction},
+    facade::{Done, ErrorKind, NewEndpoint, RawTransaction, SendFrom},
     keys::LocalSigner,
     transaction,
 };
 use alloy_primitives::{Address, B256, Bytes, U256};
-use sender_model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State};
+use sender_model::{AccountId, AttemptKind, Draft, Fees, Intent, OperationError, Purpose, State, Subject};
 use types::Time;
 
 async fn signed(key: u8, nonce: u64) -> Bytes {
@@ -119,13 +119,48 @@ async fn a_chain_that_does_not_answer_fails_nothing() {
 }
 
 #[tokio::test]
+async fn an_endpoint_is_told_of_its_accounts_and_a_request_names_its_endpoints() {
+    let mut world = World::new(2).await;
+    let of_one =
+        NewEndpoint { accounts: vec![world.account(0).address], ..NewEndpoint::at("https://one.example/") };
+    let elsewhere = NewEndpoint { chain_ids: vec![5], ..NewEndpoint::at("https://five.example/") };
+    let (one, _) = world.sender.create_endpoint(of_one).await.unwrap();
+    let (all, _) = world.sender.create_endpoint(NewEndpoint::at("https://all.example/")).await.unwrap();
+    world.sender.create_endpoint(elsewhere).await.unwrap();
+    world.send("first", world.account(0), 1).await;
+    world.send("second", world.account(1), 1).await;
+    let mut quiet = submission("quiet", SendFrom::Account(world.account(0)), 1);
+    quiet.options.webhooks = Some(vec![]);
+    quiet.options.metadata = serde_json::json!({ "order": 7 }).as_object().cloned();
+    world.sender.submit(quiet).await.unwrap();
+    let mut named = submission("named", SendFrom::Account(world.account(0)), 1);
+    named.options.webhooks = Some(vec![one.id.clone()]);
+    world.sender.submit(named).await.unwrap();
+    for name in ["first", "second", "quiet", "named"] {
+        world.confirmed(name).await;
+    }
+    let waiting = world.sender.deliveries(Default::default()).await.unwrap().items;
+    let told = |name: &str, endpoint: &str| {
+        let subject = Subject::Request(name.parse().unwrap());
+        waiting.iter().filter(|letter| letter.subject == subject && letter.endpoint == endpoint).count()
+    };
+    assert_eq!((told("first", &one.id), told("first", &all.id)), (4, 4));
+    assert_eq!((told("second", &one.id), told("second", &all.id)), (0, 4));
+    assert_eq!((told("quiet", &one.id), told("quiet", &all.id)), (0, 0));
+    assert_eq!((told("named", &one.id), told("named", &all.id)), (4, 0));
+    assert_eq!(waiting.len(), 16, "none to the endpoint of another chain");
+    // What the caller said of it is repeated everywhere.
+    let rows = world.store.scan("e/r/quiet/".into(), None, 10).await.unwrap();
+    for (_, row) in rows {
+        let event: serde_json::Value = serde_json::from_slice(&row).unwrap();
+        assert_eq!(event["data"]["request"]["options"]["metadata"]["order"], 7);
+    }
+}
+
+#[tokio::test]
 async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     let world = World::new(1).await;
-    let new = crate::facade::NewEndpoint {
-        url: "https://a.example/hook".into(),
-        events: vec![],
-        legacy_signature: false,
-    };
+    let new = NewEndpoint::at("https://a.example/hook");
     let (endpoint, secret) = world.sender.create_endpoint(new.clone()).await.unwrap();
     assert!(secret.expose().starts_with("whsec_") && !format!("{secret:?}").contains(secret.expose()));
     let (rotated, newer) = world.sender.rotate_secret(&endpoint.id).await.unwrap();
@@ -140,7 +175,7 @@ async fn endpoints_are_made_rotated_and_removed_and_show_their_secret_once() {
     assert_eq!(waiting.items[0].event_id, format!("evt_r_told_{accepted_at:x}_1"));
     world.sender.remove_endpoint(&endpoint.id).await.unwrap();
     assert_eq!(world.sender.remove_endpoint(&endpoint.id).await.unwrap_err().kind(), ErrorKind::NotFound);
-    let wrong = crate::facade::NewEndpoint { url: "file:///etc/passwd".into(), ..new };
+    let wrong = NewEndpoint { url: "file:///etc/passwd".into(), ..new };
     assert_eq!(world.sender.create_endpoint(wrong).await.unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(
         world.sender.submit(submission("x", of_group("g"), 1)).await.unwrap_err().kind(),

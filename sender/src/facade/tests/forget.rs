@@ -3,7 +3,7 @@
 use super::{CHAIN, World, config, group, receiver, submission};
 use crate::{
     Error,
-    facade::{ErrorKind, Funding, NewEndpoint, NewGroup, SendFrom},
+    facade::{DeliveryFilter, ErrorKind, Funding, NewEndpoint, NewGroup, SendFrom},
     forget::Forgetting,
     store::{Acquired, LEASE_MS, Outcome},
 };
@@ -48,9 +48,7 @@ impl World {
     }
 
     async fn endpoint(&self) -> String {
-        let url = "https://a.example/".to_owned();
-        let new = NewEndpoint { url, events: vec![], legacy_signature: false };
-        self.sender.create_endpoint(new).await.unwrap().0.id
+        self.sender.create_endpoint(NewEndpoint::at("https://a.example/")).await.unwrap().0.id
     }
 
     async fn forget(&self) {
@@ -79,13 +77,32 @@ async fn a_dead_letter_is_kept_for_its_own_time_with_what_it_is_about() {
         let row = world.store.get(vec![name]).await.unwrap().pop().flatten().unwrap();
         let delivery: Delivery = serde_json::from_slice(&row).unwrap();
         let last = Delivery { tries: TRIES_MAX - 1, ..delivery };
-        writes.extend(last.fail(0, world.sender.shared().now()).unwrap().writes);
+        writes.extend(last.fail(0, None, world.sender.shared().now()).unwrap().writes);
     }
     world.write(account, writes).await;
     world.forget().await;
     let letters = world.sender.dead_letters(Default::default()).await.unwrap();
     assert_eq!((letters.items.len(), world.rows("e/r/a/").await.len()), (4, 4));
     assert_eq!(letters.items[0].tries, TRIES_MAX);
+    // All at once they are pending again; a page at a time if there are many.
+    let mut again = World::on(world.chain.clone(), world.store.clone(), world.keys.clone()).await;
+    let two = DeliveryFilter { limit: 2, ..Default::default() };
+    let replayed = again.sender.replay_all(two).await.unwrap();
+    assert_eq!((replayed.replayed, replayed.next.is_some()), (2, true));
+    let of_another = DeliveryFilter { endpoint: Some("wh-other".into()), ..Default::default() };
+    assert_eq!(again.sender.replay_all(of_another).await.unwrap().replayed, 0);
+    let rest = again.sender.replay_all(Default::default()).await.unwrap();
+    assert_eq!((rest.replayed, rest.next), (2, None));
+    assert_eq!(again.rows("d/").await.len(), 4);
+    again.confirmed("a").await;
+    again.sender.shutdown().await;
+    let mut writes = Vec::new();
+    for name in again.rows("d/").await {
+        let row = world.store.get(vec![name]).await.unwrap().pop().flatten().unwrap();
+        let last = Delivery { tries: TRIES_MAX - 1, ..serde_json::from_slice(&row).unwrap() };
+        writes.extend(last.fail(0, None, world.sender.shared().now()).unwrap().writes);
+    }
+    world.write(account, writes).await;
     assert_eq!(world.sender.get(&done.request.id).await.unwrap(), done);
     // Nobody can be told any more: then all of it goes.
     world.sender.remove_endpoint(&endpoint).await.unwrap();
@@ -141,6 +158,7 @@ async fn what_cannot_go_yet_stands_in_nobodys_way() {
         body: B256::ZERO,
         accepted_at: at,
         expires_at: None,
+        options: Default::default(),
         raw: false,
         state: State::Cancelled,
         events: 1,

@@ -175,11 +175,14 @@ impl Target for Chain {
         }))
     }
 
-    fn simulate<'a>(&'a self, _: Address, intent: &'a Intent) -> Asked<'a, Simulation> {
+    fn simulate<'a>(&'a self, _: Address, intent: &'a Intent, _: &'a [Intent]) -> Asked<'a, Simulation> {
         let refused = self.answer(|state| state.refuses.is_some() && state.refuses == intent.to);
         ready(match refused {
             Err(_) => Simulation::Error,
-            Ok(true) => Simulation::Reverted { reason: "execution reverted".into(), data: vec![1, 2].into() },
+            Ok(true) => {
+                let data = vec![1, 2].into();
+                Simulation::Reverted { reason: "execution reverted".into(), data, on_top: false }
+            }
             Ok(false) => Simulation::Gas(21_000),
         })
     }

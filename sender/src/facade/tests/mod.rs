@@ -1,6 +1,7 @@
 //! The running sender against a chain in memory: what callers rely on, and what they may do wrong.
 
 mod accounts;
+mod chains;
 mod forget;
 mod groups;
 mod mock_chain;
@@ -17,7 +18,7 @@ use crate::{
 };
 use alloy_primitives::{Address, B256, U256, keccak256};
 use mock_chain::Chain;
-use sender_model::{AccountId, Config, Event, Intent, RequestId, State, Subject};
+use sender_model::{AccountId, Config, Event, Intent, RequestId, RequestOptions, State, Subject};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::broadcast;
 
@@ -83,6 +84,7 @@ impl World {
             keys: keys.clone(),
             targets: vec![chain.clone()],
             config,
+            chains: Default::default(),
             holder: holder.into(),
             clock: Clock::default(),
             deliveries,
@@ -147,7 +149,14 @@ fn config() -> Config {
 fn submission(key: &str, from: SendFrom, value: u64) -> TransactionRequest {
     let intent = Intent { to: Some(receiver(key)), value: U256::from(value), ..Intent::default() };
     let body = keccak256(serde_json::to_vec(&intent).unwrap());
-    TransactionRequest { key: Some(key.parse().unwrap()), from, intent, body, expires_at: None }
+    TransactionRequest {
+        key: Some(key.parse().unwrap()),
+        from,
+        intent,
+        body,
+        expires_at: None,
+        options: RequestOptions::default(),
+    }
 }
 
 fn receiver(key: &str) -> Address {

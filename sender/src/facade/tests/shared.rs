@@ -51,7 +51,9 @@ async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
     let first = World::new(1).await;
     first.sender.shutdown().await;
     let rows: Arc<dyn Store> = Arc::new(SharedRows(Memory::with_clock(Clock::default())));
-    let mut owner = World::on(first.chain.clone(), rows.clone(), first.keys.clone()).await;
+    let holder = crate::holder_at("owner", Some("http://10.0.0.5:8545"));
+    let owner = World::try_on(first.chain.clone(), rows.clone(), first.keys.clone(), &holder).await;
+    let mut owner = owner.unwrap();
     let mut other = World::on(first.chain.clone(), rows, first.keys.clone()).await;
     let account = owner.account(0);
     owner.send("a", account, 1).await;
@@ -68,6 +70,7 @@ async fn one_runs_the_account_and_the_other_accepts_orders_and_takes_over() {
     let refused = other.sender.reserve_nonce(account, 1_000).await.unwrap_err();
     assert!(matches!(refused, Error::NotOwner { .. }), "{refused}");
     assert_eq!((refused.kind(), refused.should_retry()), (ErrorKind::Unavailable, true));
+    assert_eq!(refused.owner_address(), Some("http://10.0.0.5:8545"), "the call can be passed on");
     other.send("c", account, 1).await;
 
     // The owner goes, the other takes over and does what is left.
@@ -159,6 +162,7 @@ async fn a_foreign_chain_that_began_anew_stops_nothing_but_itself() {
             keys: keys.clone(),
             targets: vec![home.clone(), other.clone()],
             config: config(),
+            chains: Default::default(),
             holder: "test".into(),
             clock: Clock::default(),
             deliveries: None,

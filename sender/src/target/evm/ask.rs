@@ -49,6 +49,12 @@ impl Call {
 /// The answer to one call.
 pub(super) type Answer = Result<Value, RpcError>;
 
+/// Whether an answer says that too much was asked.
+pub(super) fn is_too_much(answer: &Answer) -> bool {
+    let trouble = answer.as_ref().err().and_then(|error| error.trouble(Question::Read));
+    matches!(trouble, Some(Trouble::RateLimited(_)))
+}
+
 #[derive(Deserialize)]
 struct Envelope {
     #[serde(default)]

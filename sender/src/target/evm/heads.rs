@@ -37,6 +37,7 @@ pub(super) struct Seen {
     /// When a task began to ask for newer fees.
     quote_asked_at: Time,
     pub no_block_receipts: bool,
+    pub no_simulations: bool,
 }
 
 impl Seen {
@@ -114,8 +115,13 @@ impl Seen {
     }
 
     /// What is at a height, if it is remembered.
-    pub(super) fn check(&self, number: u64, now: Time, age_max: Duration) -> Option<BlockCheck> {
-        let finalized_number = self.finalized(now, age_max)?;
+    pub(super) fn check(
+        &self,
+        number: u64,
+        finalized_number: u64,
+        now: Time,
+        age_max: Duration,
+    ) -> Option<BlockCheck> {
         self.newest(now, age_max)?;
         let hash = *self.hashes.get(&number)?;
         Some(BlockCheck { number, hash: Some(hash), finalized_number })
@@ -163,9 +169,9 @@ mod tests {
             seen.set_newest(block(number, 1, 1), at(0)).unwrap();
         }
         seen.set_finalized(Some(2), 5, 12, at(0)).unwrap();
-        let known = |seen: &Seen, number| seen.check(number, at(50), AGE_MAX).and_then(|check| check.hash);
+        let known = |seen: &Seen, number| seen.check(number, 0, at(50), AGE_MAX).and_then(|check| check.hash);
         assert_eq!((known(&seen, 1), known(&seen, 4)), (Some(hash(1, 1)), Some(hash(4, 1))));
-        assert_eq!(seen.check(4, at(101), AGE_MAX), None, "it may have changed since");
+        assert_eq!(seen.check(4, 0, at(101), AGE_MAX), None, "it may have changed since");
         // Another branch: only what is final is certain.
         seen.set_newest(block(6, 2, 2), at(10)).unwrap();
         assert_eq!(

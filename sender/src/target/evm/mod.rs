@@ -15,12 +15,14 @@ mod identity;
 mod provider;
 mod questions;
 mod read;
+mod simulate;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 pub use provider::ProviderOptions;
 pub use read::{call_object, receipt as read_receipt};
+pub use simulate::{on_top_params, read_on_top};
 
 use super::{Asked, News, Target, TargetError};
 use crate::http::{Client, Rules};
@@ -29,7 +31,8 @@ use ask::{Answer, Call};
 use identity::Identity;
 use provider::Provider;
 use sender_model::{
-    BlockCheck, Identified, Intent, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    BlockCheck, ChainSettings, Identified, Intent, Nonce, Quote, ReceiptAnswer, SendResponse, Simulation,
+    View,
     providers::{
         self, Failed, Panel, ProviderHealth, ProviderState, Providers, Question, Trouble, Unanswered,
     },
@@ -56,7 +59,9 @@ pub struct Evm(Arc<Chain>);
 /// What the watcher and all questions share.
 struct Chain {
     chain_id: u64,
-    options: ProviderOptions,
+    /// As the chain was made, and as it is set now.
+    made_with: ProviderOptions,
+    options: Mutex<ProviderOptions>,
     providers: Vec<Provider>,
     panel: Mutex<Providers>,
     started: Instant,
@@ -82,6 +87,11 @@ impl Panel for Chain {
 }
 
 impl Chain {
+    /// How providers are asked now.
+    fn options(&self) -> ProviderOptions {
+        *self.options.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     /// The time since the start; only differences of it matter.
     fn now(&self) -> Time {
         Time::ZERO + self.started.elapsed()
@@ -94,8 +104,16 @@ impl Chain {
         if !wait.is_zero() {
             tokio::time::sleep(wait.min(BUDGET_WAIT_MAX)).await;
         }
-        self.with(|providers, now| providers.spend(index, count, now));
-        self.providers[index].call(&calls).await
+        let timeout = self.with(|providers, now| {
+            providers.spend(index, count, now);
+            providers.patience(index, self.made_with.timeout)
+        });
+        let answers = self.providers[index].call(&calls, timeout).await;
+        if let Ok(answers) = &answers {
+            let taken = answers.iter().filter(|answer| !ask::is_too_much(answer)).count() as u64;
+            self.with(|providers, now| providers.took(index, taken, now));
+        }
+        answers
     }
 
     /// Makes one call whose errors are the provider's.
@@ -120,10 +138,11 @@ impl Evm {
     pub fn new(chain_id: u64, urls: &[String], options: ProviderOptions) -> Self {
         // The operator chose these addresses; they may be anywhere.
         let client = Client::new(Rules::anywhere());
-        let provider = |url: &String| Provider::new(url.clone(), client.clone(), options.timeout);
+        let provider = |url: &String| Provider::new(url.clone(), client.clone());
         Self(Arc::new(Chain {
             chain_id,
-            options,
+            made_with: options,
+            options: Mutex::new(options),
             providers: urls.iter().map(provider).collect(),
             panel: Mutex::new(Providers::new(urls.len(), options.calls_per_second)),
             started: Instant::now(),
@@ -152,7 +171,7 @@ pub fn read_refusal(code: i64, message: &str, data: Option<&Value>) -> Simulatio
     match providers::blame(Question::Simulate, code, message) {
         providers::Blame::Question => {
             let reason = message.chars().take(512).collect();
-            Simulation::Reverted { reason, data: read::revert_data(data) }
+            Simulation::Reverted { reason, data: read::revert_data(data), on_top: false }
         }
         providers::Blame::Provider(trouble) => {
             tracing::debug!(code, message, %trouble, "Sender: no simulation");
@@ -176,11 +195,16 @@ impl Target for Evm {
         })
     }
 
-    fn simulate<'a>(&'a self, from: Address, intent: &'a Intent) -> Asked<'a, Simulation> {
+    fn simulate<'a>(
+        &'a self,
+        from: Address,
+        intent: &'a Intent,
+        before: &'a [Intent],
+    ) -> Asked<'a, Simulation> {
         Box::pin(async move {
             let chain = &*self.0;
             let fails = |simulated: &Simulation| matches!(simulated, Simulation::Reverted { .. });
-            let ask = |index| chain.simulate_at(index, from, intent);
+            let ask = |index| chain.simulate_at(index, from, intent, before);
             let simulated = providers::confirmed(chain, ask, fails, providers::milder).await;
             simulated.unwrap_or(Simulation::Error)
         })
@@ -240,6 +264,29 @@ impl Target for Evm {
 
     fn look_ms(&self) -> Option<u64> {
         Some(LOOK_MS)
+    }
+
+    fn defaults(&self) -> ChainSettings {
+        let made_with = self.0.made_with;
+        ChainSettings {
+            confirmations: Some(made_with.confirmations),
+            finality_depth: made_with.finality_depth,
+            calls_per_second: made_with.calls_per_second,
+            ..ChainSettings::default()
+        }
+    }
+
+    fn configure(&self, settings: &ChainSettings) {
+        let made_with = self.0.made_with;
+        let options = ProviderOptions {
+            confirmations: settings.confirmations.unwrap_or(made_with.confirmations),
+            finality_depth: settings.finality_depth.or(made_with.finality_depth),
+            calls_per_second: settings.calls_per_second.or(made_with.calls_per_second),
+            poll: settings.poll_ms.map(Duration::from_millis).or(made_with.poll),
+            ..made_with
+        };
+        *self.0.options.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = options;
+        self.0.with(|providers, _| providers.set_calls_per_second(options.calls_per_second));
     }
 
     fn genesis(&self) -> Asked<'_, Result<Option<B256>, TargetError>> {

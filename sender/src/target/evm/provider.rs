@@ -23,6 +23,8 @@ pub struct ProviderOptions {
     pub timeout: Duration,
     /// Where a chain without the tag `finalized` is taken to be final, in blocks below the newest one.
     pub confirmations: u64,
+    /// Where a chain is taken to be final whatever its tag says, in blocks below the newest one.
+    pub finality_depth: Option<u64>,
     /// Calls per second that each provider is asked at most; by default only what its refusals teach.
     pub calls_per_second: Option<u64>,
     /// How often the newest block is asked for while something is in flight; by default half of the time between blocks.
@@ -34,6 +36,7 @@ impl Default for ProviderOptions {
         Self {
             timeout: Duration::from_secs(5),
             confirmations: super::CONFIRMATIONS,
+            finality_depth: None,
             calls_per_second: None,
             poll: None,
         }
@@ -44,7 +47,6 @@ impl Default for ProviderOptions {
 pub(super) struct Provider {
     url: String,
     client: Client,
-    timeout: Duration,
     identity: Mutex<Identity>,
     /// Whether it takes only one call in a request.
     no_batches: AtomicBool,
@@ -52,11 +54,10 @@ pub(super) struct Provider {
 }
 
 impl Provider {
-    pub(super) fn new(url: String, client: Client, timeout: Duration) -> Self {
+    pub(super) fn new(url: String, client: Client) -> Self {
         Self {
             url,
             client,
-            timeout,
             identity: Mutex::default(),
             no_batches: AtomicBool::new(false),
             seen: Mutex::default(),
@@ -77,23 +78,23 @@ impl Provider {
     }
 
     /// Makes calls, in one request if it takes several.
-    pub(super) async fn call(&self, calls: &[Call]) -> Result<Vec<Answer>, Failed> {
-        let answers = self.call_all(calls).await;
+    pub(super) async fn call(&self, calls: &[Call], timeout: Duration) -> Result<Vec<Answer>, Failed> {
+        let answers = self.call_all(calls, timeout).await;
         if matches!(&answers, Err(failed) if failed.trouble == Trouble::Disconnected) {
             self.set_identity(Identity::Unknown);
         }
         answers
     }
 
-    async fn call_all(&self, calls: &[Call]) -> Result<Vec<Answer>, Failed> {
+    async fn call_all(&self, calls: &[Call], timeout: Duration) -> Result<Vec<Answer>, Failed> {
         if calls.len() <= 1 || !self.no_batches.load(Ordering::Relaxed) {
-            match ask::call(&self.client, &self.url, self.timeout, calls).await? {
+            match ask::call(&self.client, &self.url, timeout, calls).await? {
                 Batch::Answers(answers) => return Ok(answers),
                 Batch::Refused => self.no_batches.store(true, Ordering::Relaxed),
             }
         }
         let alone = calls.iter().map(|call| async move {
-            match ask::call(&self.client, &self.url, self.timeout, std::slice::from_ref(call)).await? {
+            match ask::call(&self.client, &self.url, timeout, std::slice::from_ref(call)).await? {
                 Batch::Answers(mut answers) => answers.pop().ok_or_else(|| Trouble::TimedOut.into()),
                 Batch::Refused => Err(Trouble::Garbage("no answer to a single call".into()).into()),
             }

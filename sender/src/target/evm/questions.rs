@@ -8,7 +8,7 @@ use super::{
 };
 use alloy_primitives::{Address, B256, Bytes};
 use sender_model::{
-    BlockCheck, Intent, Quote, ReceiptAnswer, SendResponse, Simulation, View,
+    BlockCheck, Quote, ReceiptAnswer, SendResponse, View,
     providers::{Failed, Question, Trouble},
 };
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ impl Chain {
                 failed => return Err(failed),
             },
         };
-        let (confirmations, now) = (self.options.confirmations, self.now());
+        let (confirmations, now) = (self.options().confirmations, self.now());
         let taken = self.providers[index].seen().set_finalized(tag, newest, confirmations, now);
         match taken {
             Ok(number) => Ok(number),
@@ -80,8 +80,16 @@ impl Chain {
         }
     }
 
+    /// The final height, where a depth is set and no tag is asked for.
+    fn final_by_depth(&self, newest: u64) -> Option<u64> {
+        self.options().finality_depth.map(|depth| newest.saturating_sub(depth))
+    }
+
     /// The final height of a provider.
     pub(super) async fn finalized(&self, index: usize, newest: u64) -> Result<u64, Failed> {
+        if let Some(number) = self.final_by_depth(newest) {
+            return Ok(number);
+        }
         let known = self.providers[index].seen().finalized(self.now(), FINALIZED_AGE_MAX);
         match known {
             Some(number) => Ok(number.min(newest)),
@@ -91,6 +99,9 @@ impl Chain {
 
     /// The final height of a provider, asked for now.
     pub(super) async fn fetch_finalized(&self, index: usize, newest: u64) -> Result<u64, Failed> {
+        if let Some(number) = self.final_by_depth(newest) {
+            return Ok(number);
+        }
         let answer = self.call(index, vec![block_call(&json!("finalized"))]).await?.pop();
         self.take_finalized(index, answer.unwrap_or(Ok(Value::Null)), newest)
     }
@@ -133,7 +144,8 @@ impl Chain {
         let newest = self.newest(index).await?;
         let (known_final, known_quote) = {
             let (mut seen, now) = (self.providers[index].seen(), self.now());
-            (seen.finalized(now, FINALIZED_AGE_MAX), seen.quote(now, QUOTE_AGE_MAX))
+            let by_depth = self.final_by_depth(newest.head.number);
+            (by_depth.or(seen.finalized(now, FINALIZED_AGE_MAX)), seen.quote(now, QUOTE_AGE_MAX))
         };
         let at = read::hex(newest.head.number);
         let mut calls = vec![
@@ -170,9 +182,17 @@ impl Chain {
         })
     }
 
+    /// What the provider has said of a height lately, if that is enough.
+    fn known_check(&self, index: usize, number: u64) -> Option<BlockCheck> {
+        let (seen, now) = (self.providers[index].seen(), self.now());
+        let newest = seen.newest(now, FINALIZED_AGE_MAX)?.head.number;
+        let finalized = self.final_by_depth(newest).or_else(|| seen.finalized(now, FINALIZED_AGE_MAX))?;
+        seen.check(number, finalized, now, FINALIZED_AGE_MAX)
+    }
+
     pub(super) async fn check_at(&self, index: usize, number: u64) -> Result<BlockCheck, Failed> {
         self.recognise(index).await?;
-        if let Some(check) = self.providers[index].seen().check(number, self.now(), FINALIZED_AGE_MAX) {
+        if let Some(check) = self.known_check(index, number) {
             return Ok(check);
         }
         let newest = self.newest(index).await?.head.number;
@@ -188,35 +208,6 @@ impl Chain {
         let check = BlockCheck { number, hash: head.map(|head| head.hash), finalized_number };
         self.providers[index].seen().remember(&check);
         Ok(check)
-    }
-
-    pub(super) async fn simulate_at(
-        &self,
-        index: usize,
-        from: Address,
-        intent: &Intent,
-    ) -> Result<Simulation, Failed> {
-        self.recognise(index).await?;
-        let call = read::call_object(from, intent);
-        let call = match intent.gas {
-            Some(_) => Call::new("eth_call", json!([call, "latest"])),
-            None => Call::new("eth_estimateGas", json!([call])),
-        };
-        let answer = self.call(index, vec![call]).await?.pop().unwrap_or(Ok(Value::Null));
-        match (answer, intent.gas) {
-            (Ok(_), Some(gas)) => Ok(Simulation::Gas(gas)),
-            (Ok(answer), None) => match read::number(&answer).filter(|gas| *gas >= intent.intrinsic_gas()) {
-                Some(gas) => Ok(Simulation::Gas(gas)),
-                None => Err(self.implausible(index, format!("a gas estimate of {answer}"))),
-            },
-            (Err(RpcError { code, message, data }), _) => {
-                let error = RpcError { code, message, data };
-                match error.trouble(Question::Simulate) {
-                    Some(trouble) => Err(trouble.into()),
-                    None => Ok(super::read_refusal(error.code, &error.message, error.data.as_ref())),
-                }
-            }
-        }
     }
 
     pub(super) async fn send_at(&self, index: usize, bytes: &Bytes) -> Result<SendResponse, Failed> {

@@ -3,7 +3,7 @@
 use super::{CONFIRMATIONS, Evm, ProviderOptions};
 use crate::target::Target;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use sender_model::{Intent, Quote, ReceiptAnswer, SendClass, Simulation, classify};
+use sender_model::{ChainSettings, Intent, Quote, ReceiptAnswer, SendClass, Simulation, classify};
 use serde_json::{Value, json};
 use std::{
     sync::{
@@ -140,6 +140,7 @@ fn evm(urls: &[String]) -> Evm {
 const OPTIONS: ProviderOptions = ProviderOptions {
     timeout: Duration::from_millis(500),
     confirmations: CONFIRMATIONS,
+    finality_depth: None,
     calls_per_second: None,
     poll: Some(Duration::from_millis(20)),
 };
@@ -181,22 +182,89 @@ async fn a_chain_without_base_fees_has_gas_prices() {
 }
 
 #[tokio::test]
+async fn what_is_set_for_a_chain_is_followed_at_once() {
+    let (url, _) = stub(node).await;
+    let evm = evm(&[url]);
+    let view = evm.view(Address::ZERO, ANY).await.unwrap();
+    let by_tag = view.finalized_number;
+    let settings = ChainSettings { finality_depth: Some(1), calls_per_second: Some(7), ..Default::default() };
+    evm.configure(&settings);
+    let view = evm.view(Address::ZERO, ANY).await.unwrap();
+    assert_eq!(view.finalized_number, view.latest.number - 1);
+    assert_eq!(
+        evm.check_block(view.latest.number - 1).await.unwrap().finalized_number,
+        view.latest.number - 1
+    );
+    assert_eq!(evm.providers()[0].calls_per_second_max, Some(7));
+    evm.configure(&ChainSettings::default());
+    assert_eq!(evm.view(Address::ZERO, ANY).await.unwrap().finalized_number, by_tag);
+    assert_eq!(evm.providers()[0].calls_per_second_max, None);
+}
+
+#[tokio::test]
+async fn what_needs_another_is_simulated_on_top_of_it_where_the_provider_can() {
+    let call = Intent { to: Some(Address::ZERO), ..Intent::default() };
+    let before = [call.clone()];
+    let (able, _) = stub(|method, params| match method {
+        "eth_simulateV1" => {
+            let calls = params[0]["blockStateCalls"][0]["calls"].as_array().unwrap().len();
+            let done = json!({ "status": "0x1", "gasUsed": "0xc350", "returnData": "0x" });
+            result(json!([{ "calls": vec![done; calls] }]))
+        }
+        _ => node(method, params),
+    })
+    .await;
+    let able = evm(&[able]);
+    assert_eq!(able.simulate(Address::ZERO, &call, &before).await, Simulation::Gas(75_000));
+    let (reverting, _) = stub(|method, params| match method {
+        "eth_simulateV1" => {
+            let done = json!({ "status": "0x1", "gasUsed": "0xc350" });
+            let error = json!({ "code": 3, "message": "execution reverted: no allowance", "data": "0x0102" });
+            result(json!([{ "calls": [done, { "status": "0x0", "gasUsed": "0xc350", "error": error }] }]))
+        }
+        _ => node(method, params),
+    })
+    .await;
+    let expected = Simulation::Reverted {
+        reason: "execution reverted: no allowance".into(),
+        data: Bytes::from(vec![1, 2]),
+        on_top: true,
+    };
+    assert_eq!(evm(&[reverting]).simulate(Address::ZERO, &call, &before).await, expected);
+    // Where it cannot, what the newest state comes to is the answer, and says so; it is not asked for that again.
+    let (unable, asked) = stub(|method, params| match method {
+        "eth_simulateV1" => refusal(-32601, "the method does not exist/is not available", Value::Null),
+        _ => node(method, params),
+    })
+    .await;
+    let unable = evm(&[unable]);
+    for calls in [3, 4] {
+        let simulated = unable.simulate(Address::ZERO, &call, &before).await;
+        assert!(matches!(simulated, Simulation::Reverted { on_top: false, .. }), "{simulated:?}");
+        assert_eq!(asked.load(Ordering::Relaxed), calls);
+    }
+}
+
+#[tokio::test]
 async fn what_an_execution_came_to_is_told_apart_from_what_a_node_cannot_say() {
     let (url, _) = stub(node).await;
     let evm = evm(&[url]);
     let call = Intent { to: Some(Address::ZERO), ..Intent::default() };
-    let reverted = evm.simulate(Address::ZERO, &call).await;
-    let expected =
-        Simulation::Reverted { reason: "execution reverted: no".into(), data: Bytes::from(vec![1, 2]) };
+    let reverted = evm.simulate(Address::ZERO, &call, &[]).await;
+    let expected = Simulation::Reverted {
+        reason: "execution reverted: no".into(),
+        data: Bytes::from(vec![1, 2]),
+        on_top: false,
+    };
     assert_eq!(reverted, expected);
     let insists = Intent { gas: Some(50_000), ..call };
-    assert_eq!(evm.simulate(Address::ZERO, &insists).await, Simulation::Gas(50_000));
+    assert_eq!(evm.simulate(Address::ZERO, &insists, &[]).await, Simulation::Gas(50_000));
     let (confused, _) = stub(|method, params| match method {
         "eth_chainId" => node(method, params),
         _ => refusal(-32000, "header not found", Value::Null),
     })
     .await;
-    assert_eq!(self::evm(&[confused]).simulate(Address::ZERO, &insists).await, Simulation::Error);
+    assert_eq!(self::evm(&[confused]).simulate(Address::ZERO, &insists, &[]).await, Simulation::Error);
     assert_eq!(send(&evm).await, SendClass::NonceTooLow);
 }
 
@@ -272,7 +340,7 @@ async fn nonsense_is_neither_a_block_nor_gas_nor_our_hash() {
     let alone = evm(std::slice::from_ref(&liar));
     assert!(alone.view(Address::ZERO, ANY).await.is_err());
     let call = Intent { to: Some(Address::ZERO), ..Intent::default() };
-    assert_eq!(alone.simulate(Address::ZERO, &call).await, Simulation::Error);
+    assert_eq!(alone.simulate(Address::ZERO, &call, &[]).await, Simulation::Error);
     assert_eq!(send(&evm(std::slice::from_ref(&liar))).await, SendClass::Unknown);
     let health = alone.providers().remove(0);
     assert_eq!(health.trouble, Some("implausible"), "{health:?}");

@@ -165,7 +165,7 @@ impl Chain {
         let block_time = state.block_time.unwrap_or(POLL_MIN * 4);
         // Without anything that may be mined in the next block, only finality is waited for.
         let usual = if state.expected.is_empty() { block_time * 2 } else { block_time / 2 };
-        self.options.poll.unwrap_or_else(|| usual.clamp(POLL_MIN, POLL_MAX))
+        self.options().poll.unwrap_or_else(|| usual.clamp(POLL_MIN, POLL_MAX))
     }
 
     /// One look at the newest block, and at the final one if it is time.

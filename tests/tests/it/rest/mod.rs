@@ -2,7 +2,6 @@
 
 mod bad;
 mod canaries;
-mod document;
 mod flow;
 mod hooks;
 mod letters;
