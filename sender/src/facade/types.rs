@@ -346,11 +346,11 @@ pub struct NewEndpoint {
     #[serde(default)]
     pub events: Vec<EventKind>,
     /// Only of these accounts, on whatever chain; of all if there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     #[cfg_attr(feature = "openapi", schema(value_type = Vec<openapi::Address>))]
     pub accounts: Vec<Address>,
     /// Only of accounts on these chains; on all if there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub chain_ids: Vec<u64>,
     /// Whether to add the headers that receivers of thirdweb's engine-core verify: `x-request-timestamp`, and
     /// `x-signature-sha256` over `timestamp.body`.
