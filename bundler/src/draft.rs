@@ -6,11 +6,9 @@
 use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, Bytes};
+use alloy_rlp::{Decodable, Encodable};
 use jam::Signature;
-use service::{
-    blobs::{self, Short},
-    payload::{Payload, PayloadError},
-};
+use service::blobs::{self, Short};
 use types::{BlockId, SealedBlock, Transaction};
 
 /// A sealed block with the header it stands on and the builder's signature.
@@ -31,8 +29,8 @@ pub enum DraftError {
     #[error(transparent)]
     Short(#[from] Short),
     /// The headers or the signature do not decode.
-    #[error(transparent)]
-    Payload(#[from] PayloadError),
+    #[error("the headers do not decode: {0}")]
+    Headers(#[from] alloy_rlp::Error),
     /// There is not one sender for each transaction.
     #[error("the senders are not one for each of {0} transactions")]
     Senders(usize),
@@ -47,29 +45,29 @@ impl Draft {
         self.block.id()
     }
 
-    /// What the work item says.
-    pub fn payload(&self) -> Payload {
-        let header = self.block.header().clone();
-        Payload { parent: self.parent.clone(), header, signature: self.signature }
-    }
-
-    /// The bytes for the journal: payload, senders, transactions.
+    /// The bytes for the journal: headers and signature, senders, transactions.
     ///
     /// Senders are kept so that a restart does not have to recover them; the block's hash depends on them.
     pub fn encode(&self) -> Bytes {
         let transactions = self.block.transactions();
         let senders = transactions.iter().flat_map(|tx| tx.sender().0).collect::<Bytes>();
-        let parts = [self.payload().encode(), senders];
+        let mut head = Vec::with_capacity(self.parent.length() + self.block.header().length() + 64);
+        self.parent.encode(&mut head);
+        self.block.header().encode(&mut head);
+        head.extend_from_slice(self.signature.as_slice());
+        let parts = [Bytes::from(head), senders];
         blobs::join(&parts.iter().chain(transactions.iter().map(Transaction::encoded)).collect::<Vec<_>>())
     }
 
     /// Reads what [`Draft::encode`] wrote.
     pub fn decode(bytes: &Bytes) -> Result<Self, DraftError> {
         let parts = blobs::split(bytes)?;
-        let [payload, senders, transactions @ ..] = &parts[..] else {
+        let [head, senders, transactions @ ..] = &parts[..] else {
             return Err(Short { index: parts.len() }.into());
         };
-        let payload = Payload::decode(payload)?;
+        let head = &mut &head[..];
+        let (parent, header) = (Header::decode(head)?, Header::decode(head)?);
+        let signature = Signature::try_from(*head).map_err(|_| alloy_rlp::Error::UnexpectedLength)?;
         let (addresses, rest) = senders.as_chunks::<20>();
         if addresses.len() != transactions.len() || !rest.is_empty() {
             return Err(DraftError::Senders(transactions.len()));
@@ -82,7 +80,6 @@ impl Draft {
                 Ok(Transaction::from_parts(signed, bytes.clone()))
             })
             .collect::<Result<Vec<_>, DraftError>>()?;
-        let block = SealedBlock::new(payload.header, transactions);
-        Ok(Self { parent: payload.parent, block, signature: payload.signature })
+        Ok(Self { parent, block: SealedBlock::new(header, transactions), signature })
     }
 }

@@ -7,20 +7,21 @@
 //!   OpenBlock <-- push(transaction) --> receipt, or Refused: Full | NotNow | Never(reason) | Broken
 //!     | seal                          the builder signs; from here on the block never changes
 //!     v
-//!   Sealed: Draft (what the journal keeps), receipts, the state after it, witness, codes
-//!     | refine                        as validators will; what they would refuse goes no further
+//!   Sealed: Draft (what the journal keeps), receipts, the state after it, Piece (what it adds to a package)
+//!     | refine: this block alone; what validators would refuse goes no further
+//!     | pack(parent, pieces): a run of consecutive blocks, as many as a package holds; refined as a whole
 //!     v
 //!   Refined -- package(context) --> Packaged: one version. Versions differ in their context alone.
 //!     ^
-//!     | rebuild(draft, parent): execute again, refine again; it must be the same block
+//!     | rebuild(drafts, parent): execute again, refine again; they must be the same blocks
 //! ```
 //!
-//! A block is fixed at its seal: its hash is its identity, and a version that is sent again on another anchor is the
-//! same block in another package. A [`Draft`] holds what the builder decided and nothing that follows from it; witness
-//! and bundle are made again when they are needed.
+//! A block is fixed at its seal: its hash is its identity. A package carries a run of consecutive blocks; a version that is sent
+//! again on another anchor has the same blocks in another package. A [`Draft`] holds what the builder decided and nothing that
+//! follows from it; witness and bundle are made again when they are needed.
 //!
 //! **Limits.** Gas, transactions, bytes of the bundle and exported segments ([`Limits`]) are looked at before a
-//! transaction is taken. The witness is bounded while it grows; where the bound is too much, its real length decides.
+//! transaction is taken, so that each block fits into a package of its own; a run ends where the next block does not fit. The witness is bounded while it grows; where the bound is too much, its real length decides.
 //! What does not even fit into a block of its own is dropped with a reason, and the block goes on.
 //!
 //! **Errors.** [`Refused`] says what to do with the transaction. [`RebuildError`] and [`SealError`] mean that the state
@@ -44,11 +45,13 @@
 //!
 //! let parent = Parent::new(genesis.header.clone(), genesis.layer());
 //! let opening = Opening { now_secs: 1_735_732_800, beneficiary: Address::ZERO, build: 1 };
-//! let block = bundler.open(parent, genesis.codes.clone(), opening)?;
-//! let sealed = block.seal(&secret)?;
-//! let refined = bundler.refine(&sealed)?;
-//! assert_eq!(refined.claim().id(), sealed.block().id());
-//! assert_eq!(Draft::decode(&sealed.draft.encode())?, sealed.draft);
+//! let first = bundler.open(parent.clone(), genesis.codes.clone(), opening)?.seal(&secret)?;
+//! bundler.refine(&parent, &first)?;
+//! let second = bundler.open(first.as_parent(), genesis.codes.clone(), Opening { build: 2, ..opening })?.seal(&secret)?;
+//! let packed = bundler.pack(&parent, &[first.piece.clone(), second.piece.clone()])?;
+//! let claim = packed.refined.claim();
+//! assert_eq!((claim.first, claim.last), (1, second.block().id()));
+//! assert_eq!(Draft::decode(&first.draft.encode())?, first.draft);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -60,15 +63,17 @@ mod meter;
 mod open;
 mod package;
 mod refused;
+mod run;
 mod seal;
 
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use draft::{Draft, DraftError};
-pub use limits::{BUNDLE_BYTES_MAX, Limit, Limits, TRANSACTIONS_MAX};
+pub use limits::{BUNDLE_BYTES_MAX, Limit, Limits, RUN_GAS_MAX, TRANSACTIONS_MAX};
 pub use open::{OpenBlock, OpenError};
 pub use package::{Authorizer, Packaged, RebuildError, Refined};
 pub use refused::{NotNow, Refused};
+pub use run::{PackError, PackedRun, Piece};
 pub use seal::{SealError, Sealed};
 
 use alloy_consensus::Header;
@@ -93,8 +98,11 @@ pub struct Bundler {
     pub params: Params,
     /// What lets them onto a core.
     pub authorizer: Authorizer,
-    /// How large a block may become.
+    /// How large a block and a run may become.
     pub limits: Limits,
+    /// One known mistake, put back.
+    #[cfg(feature = "bugs")]
+    pub mistake: Option<Mistake>,
 }
 
 /// What a block stands on: a header and the state after it.
@@ -144,7 +152,14 @@ impl Opening {
 impl Bundler {
     /// For this service on this chain, with the largest blocks that both allow.
     pub fn new(config: Config, params: Params, authorizer: Authorizer) -> Self {
-        Self { limits: Limits::new(&config, &params), config, params, authorizer }
+        Self {
+            limits: Limits::new(&config, &params),
+            config,
+            params,
+            authorizer,
+            #[cfg(feature = "bugs")]
+            mistake: None,
+        }
     }
 
     /// Opens a block on a parent.

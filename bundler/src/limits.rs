@@ -1,10 +1,11 @@
-//! How large a block may become.
+//! How large a block may become, and how large a run of them.
 
 use core::fmt;
 use jam::Params;
 use service::Config;
 
-/// What a block must not exceed. Looked at before each transaction, so no block has to be taken apart again.
+/// What a block must not exceed, so that a package can carry it alone. Looked at before each transaction, so no block has to be
+/// taken apart again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Gas of all transactions.
@@ -15,12 +16,16 @@ pub struct Limits {
     pub bundle_bytes_max: usize,
     /// Segments that block and receipts are exported as.
     pub export_segments_max: usize,
+    /// Gas of all blocks that one package carries; one block may have more.
+    pub run_gas_max: u64,
 }
 
 /// Bytes of a bundle by default: what JAM allows, less a reserve for the package itself.
 pub const BUNDLE_BYTES_MAX: usize = 12_000_000;
 /// Transactions of a block by default: as many transfers as the gas of a block pays for.
-pub const TRANSACTIONS_MAX: usize = 5_714;
+pub const TRANSACTIONS_MAX: usize = 1_714;
+/// Gas of the blocks of one package by default. A guarantor has a few seconds to refine it; this is one or two on one core.
+pub const RUN_GAS_MAX: u64 = 300_000_000;
 
 const _: () = assert!(BUNDLE_BYTES_MAX < Params::FULL.bundle_bytes_max as usize);
 const _: () = assert!(service::config::GAS_LIMIT / 21_000 == TRANSACTIONS_MAX as u64);
@@ -33,6 +38,7 @@ impl Limits {
             transactions_max: TRANSACTIONS_MAX,
             bundle_bytes_max: BUNDLE_BYTES_MAX.min(params.bundle_bytes_max as usize),
             export_segments_max: params.exports_max as usize,
+            run_gas_max: RUN_GAS_MAX.min(params.refine_gas_max),
         }
     }
 }

@@ -29,8 +29,8 @@ use types::{Reason, Transaction};
 
 /// The numbers in a header may take so many bytes more once it is complete.
 const HEADER_GROWTH_BYTES: usize = 32;
-/// The signature in the payload.
-const SIGNATURE_BYTES: usize = 64;
+/// The payload behind the parent header, and the length of the block's list of transactions.
+const PAYLOAD_BYTES: usize = service::payload::TAIL_BYTES + LENGTH_BYTES;
 
 /// A block that still takes transactions. It owns its state: any number can be open at once, on the same parent or on
 /// different ones.
@@ -181,9 +181,9 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
     /// Ends the block: the builder signs its hash, and from here on it never changes.
     pub fn seal(self, secret: &Ed25519Secret) -> Result<Sealed<V>, SealError> {
         let executed = self.execution.finish().map_err(|error| SealError(error.to_string()))?;
-        Sealed::new(&self.parent, self.header, self.transactions, executed, |block| {
+        Ok(Sealed::new(&self.parent, self.header, self.transactions, executed, |block| {
             service::signature::sign(secret, block)
-        })
+        }))
     }
 
     /// The header as far as it is known.
@@ -248,7 +248,7 @@ impl Size {
         let touched = state.touched_since(Checkpoint::START);
         witness.add(touched.keys);
         Self {
-            fixed_bytes: parent.header.length() + header_bytes + SIGNATURE_BYTES + bundler.authorizer.bytes(),
+            fixed_bytes: parent.header.length() + header_bytes + PAYLOAD_BYTES + bundler.authorizer.bytes(),
             header_bytes,
             witness,
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
@@ -263,7 +263,9 @@ impl Size {
     }
 
     fn export_segments(&self) -> usize {
-        exports::segments(self.header_bytes, self.exported_transactions, self.exported_receipts)
+        let bytes =
+            exports::block_bytes(self.header_bytes, self.exported_transactions, self.exported_receipts);
+        exports::segments(bytes)
     }
 
     fn grow<V: Values + Clone, C: Codes>(

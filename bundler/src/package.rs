@@ -1,36 +1,30 @@
-//! From sealed blocks to work packages.
+//! From refined runs to packages, and from drafts back to blocks.
 
 use crate::{
     Bundler, Parent,
     draft::Draft,
-    seal::{SealError, Sealed},
+    run::{PackError, Piece},
+    seal::Sealed,
 };
 use alloy_primitives::Bytes;
-use jam::{
-    Bundle, Hash, HeaderHash, PackageHash, RefineContext, WorkItem, WorkPackage, codec::Encode,
-    hash::blake2b, package::ExtrinsicSpec,
-};
+use jam::{Bundle, Hash, HeaderHash, PackageHash, RefineContext, WorkItem, WorkPackage, codec::Encode};
 use service::{
     accumulate::Claim,
     execution::{Execution, Rules},
     header::{self, Choice, HeaderError},
-    refine::{Known, RefineError, refine_known},
 };
 use state::{Codes, Values};
 use std::collections::BTreeSet;
-use types::BlockId;
+use types::{BlockId, Run};
 
-/// Gas to accumulate one block: to compare a hash and to write two entries. Two reports fit into the smallest chain's
-/// block many times over.
-const ACCUMULATE_GAS: u64 = 1_000_000;
-
-/// A context for refining at home: the block's validity does not depend on where it is anchored.
-const NOWHERE: RefineContext = RefineContext {
+/// A context for refining at home: whether blocks are valid does not depend on where their package is anchored, but for how late
+/// they may be dated, which [`Bundler::latest_timestamp`] says of a context.
+pub(crate) const NOWHERE: RefineContext = RefineContext {
     anchor: HeaderHash::ZERO,
     state_root: Hash::ZERO,
     beefy_root: Hash::ZERO,
     lookup_anchor: HeaderHash::ZERO,
-    lookup_anchor_slot: 0,
+    lookup_anchor_slot: u32::MAX,
     prerequisites: BTreeSet::new(),
 };
 
@@ -53,15 +47,31 @@ impl Authorizer {
     }
 }
 
-/// A block that validators will accept: the builder refined it itself. What all its versions have in common.
+/// A run of blocks that validators will accept: the builder refined it itself. What all its versions have in common.
 #[derive(Clone, Debug)]
 pub struct Refined {
-    claim: Claim,
-    item: WorkItem,
-    extrinsics: Vec<Bytes>,
+    pub(crate) claim: Claim,
+    pub(crate) run: Run,
+    pub(crate) item: WorkItem,
+    pub(crate) extrinsics: Vec<Bytes>,
 }
 
 impl Refined {
+    /// The blocks in it.
+    pub const fn run(&self) -> Run {
+        self.run
+    }
+
+    /// Witness, codes, transactions and headers, as they travel.
+    pub fn extrinsics(&self) -> &[Bytes] {
+        &self.extrinsics
+    }
+
+    /// Segments that it exports.
+    pub fn export_segments(&self) -> usize {
+        usize::from(self.item.export_count)
+    }
+
     /// What it claims, as every validator will say too.
     pub const fn claim(&self) -> &Claim {
         &self.claim
@@ -78,11 +88,11 @@ impl Refined {
     }
 }
 
-/// One version of a block, ready to be sent.
+/// One version of a run, ready to be sent.
 #[derive(Clone, Debug)]
 pub struct Packaged {
-    /// The block.
-    pub block: BlockId,
+    /// The blocks in it.
+    pub run: Run,
     /// Its identity on the chain.
     pub hash: PackageHash,
     /// The package and its extrinsics. Nothing large is copied from version to version.
@@ -96,7 +106,7 @@ impl Packaged {
     }
 }
 
-/// Why a block cannot be built again from its draft.
+/// Why blocks cannot be built again from their drafts.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RebuildError {
     /// The state is not that of the parent.
@@ -121,32 +131,30 @@ pub enum RebuildError {
         /// What came out.
         found: BlockId,
     },
-    /// The state cannot be read.
+    /// Its run cannot be packed again.
     #[error(transparent)]
-    Seal(#[from] SealError),
-    /// Validators would refuse it.
-    #[error("validators would refuse it: {0}")]
-    Refine(#[from] RefineError),
+    Pack(#[from] PackError),
 }
 
 impl Bundler {
-    /// Refines a block as validators will. Whatever they would refuse goes no further.
-    pub fn refine<V: Values + Clone>(&self, sealed: &Sealed<V>) -> Result<Refined, RefineError> {
-        let refined = self.unrefined(sealed);
-        let bundle = self.bundle(&refined, NOWHERE);
-        let known = Known {
-            transactions: sealed.block().transactions(),
-            receipts: &sealed.receipts,
-            header: sealed.block().header(),
-        };
-        let claim = refine_known(&bundle, &self.config, &self.params, known)?;
-        Ok(Refined { claim, ..refined })
+    /// Refines a block by itself, as validators will. Whatever they would refuse goes no further.
+    pub fn refine<V: Values + Clone>(
+        &self,
+        parent: &Parent<V>,
+        sealed: &Sealed<V>,
+    ) -> Result<Refined, PackError> {
+        self.pack_exactly(parent, core::slice::from_ref(&sealed.piece))
     }
 
-    /// One version of a block. Versions differ in the context alone.
+    /// One version of a run. Versions differ in the context alone.
     pub fn package(&self, refined: &Refined, context: RefineContext) -> Packaged {
         let bundle = self.bundle(refined, context);
-        Packaged { block: refined.claim.id(), hash: bundle.package.hash(), bundle }
+        Packaged { run: refined.run, hash: bundle.package.hash(), bundle }
+    }
+
+    /// The latest time that a block may have in a package with this context, in seconds since the Unix epoch.
+    pub fn latest_timestamp(&self, context: &RefineContext) -> u64 {
+        self.config.latest_timestamp(context.lookup_anchor_slot)
     }
 
     /// Executes the block of a draft again, on the state after its parent. It must come out the same.
@@ -171,51 +179,51 @@ impl Bundler {
         }
         let executed = execution.finish().map_err(|error| failed(error.to_string()))?;
         let transactions = draft.block.transactions().to_vec();
-        let sealed = Sealed::new(parent, header, transactions, executed, |_| draft.signature)?;
+        let sealed = Sealed::new(parent, header, transactions, executed, |_| draft.signature);
         if sealed.block().id() != draft.id() {
             return Err(RebuildError::OtherBlock { expected: draft.id(), found: sealed.block().id() });
         }
         Ok(sealed)
     }
 
-    /// A new version from the original draft: executes it again, refines it again, and packages it.
-    pub fn rebuild<V: Values + Clone, C: Codes>(
+    /// The pieces of consecutive drafts: executes each again, the first on this parent.
+    pub fn replay_run<V: Values + Clone, C: Codes + Clone>(
         &self,
-        draft: &Draft,
+        drafts: &[Draft],
+        parent: &Parent<V>,
+        codes: C,
+    ) -> Result<Vec<Piece>, RebuildError> {
+        let mut pieces = Vec::with_capacity(drafts.len());
+        let (mut parent, mut created) = (parent.clone(), state::CodeSet::default());
+        for draft in drafts {
+            let codes = WithCreated { created: &created, all: codes.clone() };
+            let sealed = self.replay(draft, &parent, codes)?;
+            created.extend(&sealed.created);
+            parent = sealed.as_parent();
+            pieces.push(sealed.piece);
+        }
+        Ok(pieces)
+    }
+
+    /// A new version from the original drafts of a run: executes them again, refines them again, and packages them.
+    pub fn rebuild<V: Values + Clone, C: Codes + Clone>(
+        &self,
+        drafts: &[Draft],
         parent: &Parent<V>,
         codes: C,
         context: RefineContext,
     ) -> Result<Packaged, RebuildError> {
-        let sealed = self.replay(draft, parent, codes)?;
-        Ok(self.package(&self.refine(&sealed)?, context))
+        let pieces = self.replay_run(drafts, parent, codes)?;
+        Ok(self.package(&self.pack_exactly(parent, &pieces)?, context))
     }
 
     /// The gas that every package declares: it follows from the chain's specification alone, so that a package made again
     /// after a restart with other limits is the same.
-    pub(crate) fn refine_gas(&self) -> u64 {
-        self.config.gas_limit.min(self.params.refine_gas_max)
+    pub(crate) const fn refine_gas(&self) -> u64 {
+        self.params.refine_gas_max
     }
 
-    fn unrefined<V: Values + Clone>(&self, sealed: &Sealed<V>) -> Refined {
-        let specs = sealed.extrinsics.iter().map(|blob| ExtrinsicSpec {
-            hash: blake2b(&[blob]),
-            len: u32::try_from(blob.len()).unwrap_or(u32::MAX),
-        });
-        let item = WorkItem {
-            service: self.config.service,
-            code_hash: self.config.code_hash,
-            refine_gas: self.refine_gas(),
-            accumulate_gas: ACCUMULATE_GAS,
-            export_count: u16::try_from(sealed.export_segments).unwrap_or(u16::MAX),
-            payload: sealed.draft.payload().encode(),
-            imports: vec![],
-            extrinsics: specs.collect(),
-        };
-        let extrinsics = sealed.extrinsics.to_vec();
-        Refined { claim: Claim::default(), item, extrinsics }
-    }
-
-    fn bundle(&self, refined: &Refined, context: RefineContext) -> Bundle {
+    pub(crate) fn bundle(&self, refined: &Refined, context: RefineContext) -> Bundle {
         let package = WorkPackage {
             auth_code_host: self.authorizer.host,
             auth_code_hash: self.authorizer.code_hash,
@@ -225,5 +233,23 @@ impl Bundler {
             items: vec![refined.item.clone()],
         };
         Bundle { package, extrinsics: refined.extrinsics.clone(), imports: vec![] }
+    }
+}
+
+/// Codes of all, and those that blocks of the same run created.
+#[derive(Clone)]
+pub(crate) struct WithCreated<'a, C> {
+    pub(crate) created: &'a state::CodeSet,
+    pub(crate) all: C,
+}
+
+impl<C: Codes> Codes for WithCreated<'_, C> {
+    type Error = C::Error;
+
+    fn code(&self, hash: &Hash) -> Result<Option<Bytes>, C::Error> {
+        match self.created.get(hash) {
+            Some(code) => Ok(Some(code.clone())),
+            None => self.all.code(hash),
+        }
     }
 }

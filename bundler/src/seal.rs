@@ -1,14 +1,11 @@
 //! A block that will never change again.
 
-use crate::{Parent, draft::Draft};
+use crate::{Parent, draft::Draft, run::Piece};
 use alloy_consensus::{Header, ReceiptEnvelope};
-use alloy_eips::Encodable2718;
-use alloy_primitives::{Address, B256, Bytes};
+use alloy_primitives::{Address, B256};
 use jam::Signature;
 use service::{
-    blobs,
     execution::Executed,
-    exports,
     header::{self, Roots},
 };
 use state::{CodeSet, Layer, Values, Writes};
@@ -30,10 +27,8 @@ pub struct Sealed<V> {
     pub created: CodeSet,
     /// Whose nonce, balance, code or storage may have changed, each once.
     pub accounts: Arc<[Address]>,
-    /// Witness, codes and transactions, as they travel.
-    pub extrinsics: [Bytes; service::refine::EXTRINSICS],
-    /// Segments that it exports.
-    pub export_segments: usize,
+    /// What it adds to a package.
+    pub piece: Piece,
 }
 
 /// The state cannot be read, or is damaged; nothing is wrong with the block.
@@ -48,11 +43,8 @@ impl<V: Values + Clone> Sealed<V> {
         transactions: Vec<Transaction>,
         executed: Executed,
         sign: impl FnOnce(B256) -> Signature,
-    ) -> Result<Self, SealError> {
-        let changes = &executed.changes;
-        let witness = parent.layer.witness_knowing(&changes.touched, &changes.read);
-        let witness = witness.map_err(|error| SealError(error.to_string()))?.encode();
-        let layer = parent.layer.child(&changes.writes);
+    ) -> Self {
+        let layer = parent.layer.child(&executed.changes.writes);
         let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
         let roots = Roots {
             state: layer.root(),
@@ -60,32 +52,27 @@ impl<V: Values + Clone> Sealed<V> {
             receipts: header::list_root(&executed.encoded_receipts()),
         };
         let header = header::complete(header, &executed, roots);
-        let export_segments = exports::count(&header, &encoded, &executed.receipts);
-        let extrinsics = [witness.into(), changes.codes.encode().into(), blobs::join(&encoded)];
         let block = SealedBlock::new(header, transactions);
         let signature = sign(block.id().hash);
-        Ok(Self {
-            draft: Draft { parent: parent.header.clone(), block, signature },
-            receipts: executed.receipts.into(),
+        let draft = Draft { parent: parent.header.clone(), block, signature };
+        let Executed { changes, receipts, .. } = executed;
+        let receipts = Arc::<[ReceiptEnvelope]>::from(receipts);
+        let accounts = changes.accounts.clone().into();
+        let piece = Piece::new(draft.clone(), Arc::clone(&receipts), changes);
+        Self {
+            draft,
+            receipts,
             layer,
-            writes: Arc::new(executed.changes.writes),
-            created: executed.changes.created,
-            accounts: executed.changes.accounts.into(),
-            extrinsics,
-            export_segments,
-        })
+            writes: Arc::clone(piece.writes()),
+            created: piece.created().clone(),
+            accounts,
+            piece,
+        }
     }
 
     /// The block.
     pub const fn block(&self) -> &SealedBlock {
         &self.draft.block
-    }
-
-    /// What it leaves in JAM's data, as every guarantor will.
-    pub fn exports(&self) -> Vec<Bytes> {
-        let transactions = self.block().transactions().iter().map(Transaction::encoded).collect::<Vec<_>>();
-        let receipts = self.receipts.iter().map(Encodable2718::encoded_2718).collect::<Vec<_>>();
-        exports::export(self.block().header(), &transactions, &receipts)
     }
 
     /// What the next block stands on.

@@ -1,12 +1,12 @@
-//! What the queue wants done: submissions and releases; and what becomes durable of it.
+//! What the queue wants done: packing, submissions and releases; and what becomes durable of it.
 
-use crate::{Blocks, Broken, Driver, Package, Removed, time::CORRECTION_MIN};
+use crate::{Blocks, Broken, Driver, PackJob, PackOutcome, Package, Removed, time::CORRECTION_MIN};
 use alloy_primitives::{Address, B256};
 use jam::{Ed25519Key, PackageHash};
 use queue::{Action, Blame, Released, Sent, SubmissionPlan};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::RangeInclusive};
 use txpool::{Returned, Verdict};
-use types::{BlockId, Duration, Event, Release, Time};
+use types::{Duration, Event, Release, Run, Time};
 
 /// A package that leaves the node.
 #[derive(Clone, Debug)]
@@ -26,9 +26,9 @@ pub struct Outgoing<P> {
 }
 
 impl<P: Package> Outgoing<P> {
-    /// The block.
-    pub fn block(&self) -> BlockId {
-        self.packaged.block()
+    /// The blocks in it.
+    pub fn run(&self) -> Run {
+        self.packaged.run()
     }
 
     /// What the chain will know it by.
@@ -44,19 +44,33 @@ impl<P: Package> Outgoing<P> {
 }
 
 impl<B: Blocks> Driver<B> {
-    /// Takes how a submission ended.
-    pub fn sent(&mut self, block: u64, package: PackageHash, sent: Sent, now: Time) {
+    /// Takes how a submission ended. The bundle is known by its first block.
+    pub fn sent(&mut self, bundle: u64, package: PackageHash, sent: Sent, now: Time) {
         self.set_time(now);
-        self.queue.handle_sent(block, package, sent);
+        self.queue.handle_sent(bundle, package, sent);
     }
 
-    /// Gives a block up, and all that stand on it; says how many. Zero if it is not here or stands on the chain.
-    pub fn give_up(&mut self, number: u64) -> u64 {
-        if !self.queue.give_up(number) {
-            return 0;
+    /// Takes what packing came to.
+    pub fn packed(&mut self, done: <B::Job as PackJob>::Done, now: Time) -> Result<(), Broken> {
+        self.set_time(now);
+        let PackOutcome { first, packed, refused } = self.blocks.packed(done);
+        for (run, why) in refused {
+            self.tell(Event::RunRefused { run, why });
         }
+        match packed {
+            Some(Ok(run)) => self.queue.packed(first.number, run.last.number),
+            Some(Err(why)) => return Err(why),
+            None => self.queue.pack_failed(first.number),
+        }
+        Ok(())
+    }
+
+    /// Gives a block up, with its bundle and all that stand on it. The blocks that this undoes; nothing if it is not here or
+    /// stands on the chain.
+    pub fn give_up(&mut self, number: u64) -> Option<RangeInclusive<u64>> {
+        let blocks = self.queue.give_up(number)?;
         self.view.blocks_changed();
-        self.blocks.newest_id().number.saturating_sub(number) + 1
+        Some(blocks)
     }
 
     /// Does what the queue wants, until it wants nothing.
@@ -64,7 +78,11 @@ impl<B: Blocks> Driver<B> {
         while let Some(action) = self.queue.poll_action(self.now()) {
             match action {
                 Action::Release(blocks) => self.release(&blocks)?,
-                Action::Submit(_) if self.settings.dry_run => break,
+                Action::Pack(_) | Action::Submit(_) if self.settings.dry_run => break,
+                Action::Pack(plan) => {
+                    let job = self.blocks.pack(plan.run, plan.is_fixed)?;
+                    self.outbox.pack(job);
+                }
                 Action::Submit(submission) => {
                     if !self.submit_version(&submission)? {
                         break;
@@ -78,8 +96,12 @@ impl<B: Blocks> Driver<B> {
 
     /// Builds a version and hands it out; whether the queue agreed.
     fn submit_version(&mut self, submission: &SubmissionPlan) -> Result<bool, Broken> {
-        let context = submission.context.clone();
-        let packaged = self.blocks.package(submission.block, context, submission.version)?;
+        let (context, first) = (submission.context.clone(), submission.run.first.number);
+        let packaged = self.blocks.package(submission.run, context, submission.version)?;
+        let Some(packaged) = packaged else {
+            self.queue.wait_a_slot(first, self.now());
+            return Ok(false);
+        };
         let committed = self.queue.commit_submission(submission, packaged.hash(), self.now());
         match committed {
             Ok(()) => {}
@@ -87,8 +109,7 @@ impl<B: Blocks> Driver<B> {
                 return Ok(false);
             }
             Err(why @ queue::CommitSubmissionError::Rebuilt { .. }) => {
-                let number = submission.block.number;
-                return Err(Broken::Rebuild { number, why: why.to_string() });
+                return Err(Broken::Rebuild { number: first, why: why.to_string() });
             }
         }
         // The record goes before the bytes.
@@ -168,8 +189,8 @@ impl<B: Blocks> Driver<B> {
         }
         for event in self.queue.drain_events().collect::<Vec<_>>() {
             match &event {
-                Event::Guaranteed { block, .. } => self.blocks.rest(block.number),
-                Event::Finalized { block } => self.finalize(*block)?,
+                Event::Guaranteed { run, .. } => self.blocks.rest(*run),
+                Event::Finalized { run } => self.finalize(*run)?,
                 _ => {}
             }
             self.view.blocks_changed();
@@ -178,12 +199,17 @@ impl<B: Blocks> Driver<B> {
         Ok(())
     }
 
-    fn finalize(&mut self, block: BlockId) -> Result<(), Broken> {
-        let transactions = self.blocks.transactions(block.number).unwrap_or_default();
-        self.outbox.note_moved(transactions.iter().map(|tx| tx.sender()));
-        self.blocks.finalize(block)?;
+    /// The blocks of a bundle are final.
+    fn finalize(&mut self, run: Run) -> Result<(), Broken> {
+        for number in run.numbers() {
+            let transactions = self.blocks.transactions(number).unwrap_or_default();
+            self.outbox.note_moved(transactions.iter().map(|tx| tx.sender()));
+            let missing = || Broken::State(format!("block {number} became final and is not here"));
+            let block = self.blocks.id_of(number).ok_or_else(missing)?;
+            self.blocks.finalize(block)?;
+            self.pool.mark_final(block);
+        }
         self.view.blocks_changed();
-        self.pool.mark_final(block);
         self.gather_pool();
         Ok(())
     }

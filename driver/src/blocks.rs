@@ -9,9 +9,10 @@ use alloy_primitives::Address;
 use bundler::Refused;
 use core::fmt::Debug;
 use jam::{PackageHash, RefineContext};
+use queue::Size;
 use std::sync::Arc;
 use txpool::{Account, Head};
-use types::{BlockId, Transaction};
+use types::{BlockId, Run, Transaction};
 
 /// The block that is being built.
 pub trait OpenBlock {
@@ -26,13 +27,34 @@ pub trait OpenBlock {
     fn consumed(&self) -> &[(Address, u64)];
 }
 
-/// A version of a block, as it leaves the node.
+/// A version of a bundle, as it leaves the node.
 pub trait Package: Clone + Debug {
-    /// The block in it.
-    fn block(&self) -> BlockId;
+    /// The blocks in it.
+    fn run(&self) -> Run;
 
     /// What the chain will know it by.
     fn hash(&self) -> PackageHash;
+}
+
+/// Blocks that are to be packed into one bundle. To do so takes a while, needs nothing that changes meanwhile, and can be done on
+/// any thread; [`Driver::packed`](crate::Driver::packed) takes what comes out.
+pub trait PackJob: Debug {
+    /// What comes out.
+    type Done: Debug;
+
+    /// Packs.
+    fn pack(self) -> Self::Done;
+}
+
+/// What packing came to.
+#[derive(Clone, Debug)]
+pub struct PackOutcome {
+    /// The first of the blocks that were to be packed.
+    pub first: BlockId,
+    /// The blocks that are packed, or why none can be. Nothing if they are not here any more.
+    pub packed: Option<Result<Run, Broken>>,
+    /// Longer runs that validators would refuse, and what they would say.
+    pub refused: Vec<(Run, String)>,
 }
 
 /// A block that was sealed and added to the chain.
@@ -42,6 +64,8 @@ pub struct Added<S> {
     pub block: BlockId,
     /// Whose account changed.
     pub changed: Arc<[Address]>,
+    /// What it takes of a package.
+    pub size: Size,
     /// What the journal keeps.
     pub sealed: S,
 }
@@ -83,6 +107,8 @@ pub trait Blocks: Debug {
     type Open: OpenBlock;
     /// A sealed block as the journal keeps it.
     type Sealed: Debug;
+    /// Blocks that are to be packed.
+    type Job: PackJob;
     /// A version that leaves.
     type Package: Package;
     /// The values after the blocks that were folded.
@@ -129,19 +155,25 @@ pub trait Blocks: Debug {
     /// Seals the block, checks it as validators will, and adds it to the chain.
     fn seal(&mut self, open: Self::Open) -> Result<Added<Self::Sealed>, NotSealed>;
 
-    /// Makes a version of an unfinished block.
+    /// Prepares packing of unfinished blocks: exactly these, or as many of them as a package holds.
+    fn pack(&mut self, run: Run, is_fixed: bool) -> Result<Self::Job, Broken>;
+
+    /// Takes what packing came to, and keeps it until it [rests](Blocks::rest).
+    fn packed(&mut self, done: <Self::Job as PackJob>::Done) -> PackOutcome;
+
+    /// Makes a version of a run that was packed. `None` if this context does not allow it yet: a block is dated too late.
     fn package(
         &mut self,
-        block: BlockId,
+        run: Run,
         context: RefineContext,
         version: u32,
-    ) -> Result<Self::Package, Broken>;
+    ) -> Result<Option<Self::Package>, Broken>;
 
     /// Takes an unfinished block from before a restart. They come in order.
     fn restore(&mut self, block: Self::Sealed);
 
-    /// A block is guaranteed: it is not going to be sent soon, and what only sending needs can be forgotten.
-    fn rest(&mut self, number: u64);
+    /// A bundle is guaranteed: it is not going to be sent soon, and what only sending needs can be forgotten.
+    fn rest(&mut self, run: Run);
 
     /// Takes a block and all that stand on it away, lowest first.
     fn release(&mut self, from: u64) -> Vec<Removed>;

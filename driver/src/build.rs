@@ -1,12 +1,16 @@
 //! Building: the open block takes transactions as they come, and is sealed when it is full or its time has come.
 
-use crate::{Added, Blocks, Broken, Driver, NotSealed, OpenBlock, open::Open};
+use crate::{Added, Blocks, Broken, Driver, NotSealed, OpenBlock, open::Open, seal_policy::Load};
 use alloy_primitives::{Address, B256};
 use bundler::Refused;
-use queue::Queue;
+use queue::{Queue, QueuedBlock};
 use std::collections::BTreeSet;
 use txpool::{Candidate, Returned, StateChange, Verdict};
-use types::{Event, Time, Transaction};
+use types::{Duration, Event, Time, Transaction};
+
+/// How much later than JAM's best block a block may be dated. Validators allow an hour after the lookup anchor, which is a few
+/// blocks older.
+const LATE_MAX: Duration = Duration::from_secs(50 * 60);
 
 impl<B: Blocks> Driver<B> {
     /// Fills the open block and seals it, as often as there is reason to.
@@ -43,8 +47,9 @@ impl<B: Blocks> Driver<B> {
         match &self.open {
             Some(open) if open.is_full() => Some(self.now()),
             Some(open) => {
-                let (queued, ..) = self.queue.counts();
-                open.first_at().map(|first| self.sealing.open_due(first, queued))
+                let (waiting, ..) = self.queue.counts();
+                let load = Load { waiting, fullness: self.queue.fullness() };
+                open.first_at().map(|first| self.sealing.open_due(first, load))
             }
             None => self.empty_block_due(),
         }
@@ -94,10 +99,20 @@ impl<B: Blocks> Driver<B> {
 
     fn open_block(&mut self, attempts: u32) -> Result<Open<B::Open>, Broken> {
         self.build_counter += 1;
-        let block = self.blocks.open(self.now().as_secs(), self.build_counter)?;
+        let block = self.blocks.open(self.block_time_secs(), self.build_counter)?;
         let max = self.blocks.transactions_max();
         let transactions_max = if attempts > 0 { Queue::suspect_txs_max(max, attempts) } else { max };
         Ok(Open::new(block, attempts, transactions_max))
+    }
+
+    /// The time of a new block. Validators refuse one that is dated much later than its package's lookup anchor, so a clock that is
+    /// wrong by hours, or a chain that stands still, must not date blocks later than they will take.
+    fn block_time_secs(&self) -> u64 {
+        let best = self.chain.follower().view().head();
+        let latest = self.clock.start_of(best.slot) + LATE_MAX;
+        // Before the first block of a chain there is nothing to compare with: its genesis has slot 0.
+        let now = if best.slot == 0 { self.now() } else { self.now().min(latest) };
+        now.as_secs()
     }
 
     /// Executes a transaction into the open block.
@@ -124,13 +139,15 @@ impl<B: Blocks> Driver<B> {
 
     /// Ends the open block, or an empty one if there is none.
     fn seal(&mut self) -> Result<(), Broken> {
+        // What shows that the network works, and what is suspected, travels alone.
+        let is_probe = self.open.is_none() && self.queue.wants_probe();
         let open = match self.open.take() {
             Some(open) => open,
             None => self.open_block(0)?,
         };
-        let is_empty = open.transactions().is_empty();
+        let (is_empty, is_alone) = (open.transactions().is_empty(), is_probe || open.is_suspect());
         let parent = self.blocks.newest_id();
-        let Added { block, changed, sealed } = match self.blocks.seal(open.into_block()) {
+        let Added { block, changed, size, sealed } = match self.blocks.seal(open.into_block()) {
             Ok(added) => added,
             Err(NotSealed::Broken(why)) => return Err(why),
             Err(NotSealed::Refused { block, transactions, why }) => {
@@ -140,9 +157,11 @@ impl<B: Blocks> Driver<B> {
         };
         self.sealing.sealed(is_empty, self.now());
         let transactions = self.blocks.transactions(block.number).unwrap_or_default();
-        let hashes = transactions.iter().map(Transaction::hash).collect::<Vec<B256>>();
+        let count = u32::try_from(transactions.len()).unwrap_or(u32::MAX);
         self.pool.mark_bundled(block, transactions);
-        let enqueued = self.queue.enqueue(block, parent, hashes.into(), self.time.now());
+        let queued =
+            QueuedBlock { id: block, transactions: count, is_alone, size, sealed_at: self.time.now() };
+        let enqueued = self.queue.enqueue(queued, parent);
         enqueued.map_err(|why| Broken::State(format!("a block was sealed although {why}")))?;
         self.outbox.batch().sealed(self.build_counter, sealed);
         self.view.blocks_changed();

@@ -2,23 +2,29 @@
 //! asked about.
 
 mod account;
+mod packing;
 mod past;
 mod view;
 
+pub use packing::{EvmPacked, EvmPacking};
 pub use past::Folded;
 pub use view::{EvmView, OpenView, ShownBlock};
 
-use crate::{Added, Blocks, Broken, NotSealed, OpenBlock, Package, Removed, journal::Unfinished};
+use crate::{
+    Added, Blocks, Broken, NotSealed, OpenBlock, PackOutcome, Package, Removed, journal::Unfinished,
+};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes};
 use bundler::{Bundler, Draft, Opening, Packaged, Parent, Refined, Refused, Sealed};
 use core::fmt::Debug;
 use jam::{Ed25519Secret, PackageHash, RefineContext};
+use packing::Packed;
 use past::PastTrees;
+use queue::Size;
 use state::{CodeSet, Codes, Layer, Tree};
 use std::{collections::BTreeMap, sync::Arc};
 use txpool::{Account, Head};
-use types::{BlockId, Chunked, ReceiptedBlock, Sizes, Transaction};
+use types::{BlockId, Chunked, ReceiptedBlock, Run, Sizes, Transaction};
 
 /// So many blocks are remembered with their sizes.
 const SIZES_KEPT: usize = 128;
@@ -66,8 +72,6 @@ pub struct Built {
     pub accounts: Option<Arc<[Address]>>,
     /// The codes that accounts have since it, as long as they are not read from where they are durable.
     pub created: CodeSet,
-    /// What all its packages have in common; made again when it is needed and not here.
-    refined: Option<Refined>,
 }
 
 impl Built {
@@ -107,6 +111,8 @@ pub struct EvmBlocks<V, C> {
     states: BTreeMap<u64, Layer<V>>,
     /// Trees after unfinished blocks below that.
     past: PastTrees,
+    /// Runs that are packed, and what packing them takes.
+    packed: Packed,
     codes: EvmCodes<C>,
     /// The blocks with a state, as readers see them.
     shown: Chunked<Arc<ShownBlock<V>>>,
@@ -136,6 +142,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             unfinished: BTreeMap::new(),
             states,
             past: PastTrees::default(),
+            packed: Packed::default(),
             codes: EvmCodes { recent: Arc::default(), all: codes },
             shown: Chunked::default(),
             sizes: Arc::default(),
@@ -261,47 +268,30 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         built.ok_or_else(|| Broken::Rebuild { number: block.number, why: "it is not here".to_owned() })
     }
 
-    /// What all packages of a block have in common: kept, or made again from the draft.
-    fn refined(&mut self, block: BlockId) -> Result<Refined, Broken> {
-        let number = block.number;
-        let broken = |why: String| Broken::Rebuild { number, why };
-        let built = self.unfinished_block(block)?;
-        if let Some(refined) = &built.refined {
-            return Ok(refined.clone());
-        }
-        let (parent, bundler) = (self.parent_of(built)?, &self.builder.bundler);
-        let sealed = bundler.replay(&built.draft, &parent, self.codes.clone());
-        let sealed = sealed.map_err(|why| broken(why.to_string()))?;
-        let refined = bundler.refine(&sealed).map_err(|why| broken(why.to_string()))?;
-        if let Some(built) = self.unfinished.get_mut(&number) {
-            built.refined = Some(refined.clone());
-        }
-        Ok(refined)
-    }
-
-    fn add(&mut self, sealed: Sealed<V>, refined: Refined) {
+    fn add(&mut self, sealed: Sealed<V>, refined: &Refined) {
         let number = sealed.block().id().number;
-        self.note_sizes(&sealed, &refined);
+        self.note_sizes(&sealed, refined);
         if !sealed.created.is_empty() {
             Arc::make_mut(&mut self.codes.recent).extend(&sealed.created);
         }
         self.states.insert(number, sealed.layer);
-        let Sealed { draft, receipts, accounts, created, .. } = sealed;
-        let built = Built { draft, receipts, accounts: Some(accounts), created, refined: Some(refined) };
+        let Sealed { draft, receipts, accounts, created, piece, .. } = sealed;
+        self.packed.keep(piece);
+        let built = Built { draft, receipts, accounts: Some(accounts), created };
         self.unfinished.insert(number, built);
         self.show(number);
     }
 
     /// Notes how large a block came out.
     fn note_sizes(&mut self, sealed: &Sealed<V>, refined: &Refined) {
-        let [witness, codes, transactions] = &sealed.extrinsics;
+        let bytes = |index: usize| refined.extrinsics().get(index).map_or(0, |blob| blob.len());
         let block = sealed.block();
         let sizes = Sizes {
-            witness_bytes: witness.len(),
-            codes_bytes: codes.len(),
-            transactions_bytes: transactions.len(),
+            witness_bytes: bytes(service::refine::WITNESS),
+            codes_bytes: bytes(service::refine::CODES),
+            transactions_bytes: bytes(service::refine::TRANSACTIONS),
             bundle_bytes: refined.bundle_bytes(),
-            export_segments: sealed.export_segments,
+            export_segments: refined.export_segments(),
             gas: block.header().gas_used,
             transactions: block.transactions().len(),
         };
@@ -312,26 +302,26 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         }
     }
 
-    /// A version that is another block, as a builder with this mistake makes it.
+    /// A version with other blocks, as a builder with this mistake makes it.
     #[cfg(feature = "bugs")]
     fn package_as(
-        &self,
+        &mut self,
         mistake: bundler::Mistake,
-        block: BlockId,
+        run: Run,
         context: RefineContext,
         version: u32,
     ) -> Result<Packaged, Broken> {
-        let built = self.unfinished_block(block)?;
-        let parent = self.parent_of(built)?;
+        let drafts = self.drafts(run);
+        let parent = self.parent_of(self.unfinished_block(run.first)?)?;
         let opening = Opening {
             now_secs: 0,
             beneficiary: self.builder.beneficiary,
-            build: u64::from(version) << 32 | block.number,
+            build: u64::from(version) << 32 | run.first.number,
         };
         let anew = (opening, &self.builder.secret);
         let bundler = &self.builder.bundler;
-        let rebuilt = bundler.rebuild_as(mistake, &built.draft, &parent, self.codes.clone(), context, anew);
-        rebuilt.map_err(|why| Broken::Rebuild { number: block.number, why: why.to_string() })
+        let rebuilt = bundler.rebuild_as(mistake, &drafts, &parent, self.codes.clone(), context, anew);
+        rebuilt.map_err(|why| Broken::Rebuild { number: run.first.number, why: why.to_string() })
     }
 }
 
@@ -354,8 +344,8 @@ impl<V: state::Values + Clone, C: Codes + Clone> OpenBlock for bundler::OpenBloc
 }
 
 impl Package for Packaged {
-    fn block(&self) -> BlockId {
-        self.block
+    fn run(&self) -> Run {
+        self.run
     }
 
     fn hash(&self) -> PackageHash {
@@ -370,6 +360,7 @@ where
 {
     type Open = bundler::OpenBlock<V, EvmCodes<C>>;
     type Sealed = Unfinished;
+    type Job = EvmPacking<V, C>;
     type Package = Packaged;
     type Base = V;
     type View = EvmView<V, C>;
@@ -408,7 +399,11 @@ where
 
     fn head(&self) -> Head {
         let Bundler { config, limits, .. } = &self.builder.bundler;
-        let base_fee_wei = service::header::next_base_fee(self.newest_header(), config.base_fee_floor_wei);
+        let base_fee_wei = service::header::next_base_fee(
+            self.newest_header(),
+            config.gas_target,
+            config.base_fee_floor_wei,
+        );
         Head { base_fee_wei, gas_limit: config.gas_limit.min(limits.gas_max) }
     }
 
@@ -428,8 +423,9 @@ where
 
     fn seal(&mut self, open: Self::Open) -> Result<Added<Unfinished>, NotSealed> {
         let is_empty = open.transactions().is_empty();
+        let parent = self.newest_parent()?;
         let sealed = open.seal(&self.builder.secret).map_err(|why| Broken::State(why.to_string()))?;
-        let refined = match self.builder.bundler.refine(&sealed) {
+        let refined = match self.builder.bundler.refine(&parent, &sealed) {
             Ok(refined) => refined,
             Err(why) if is_empty => {
                 return Err(Broken::State(format!("an empty block is refused: {why}")).into());
@@ -443,31 +439,46 @@ where
         let added = Added {
             block: sealed.block().id(),
             changed: Arc::clone(&sealed.accounts),
+            size: Size {
+                bytes: refined.bundle_bytes() as u64,
+                gas: sealed.block().header().gas_used,
+                export_bytes: sealed.piece.export_bytes() as u64,
+            },
             sealed: Unfinished::from(&sealed),
         };
-        self.add(sealed, refined);
+        self.add(sealed, &refined);
         Ok(added)
     }
 
-    #[cfg_attr(not(feature = "bugs"), allow(unused_variables, reason = "only known mistakes depend on it"))]
-    fn package(&mut self, block: BlockId, context: RefineContext, version: u32) -> Result<Packaged, Broken> {
-        #[cfg(feature = "bugs")]
-        if let Some(mistake) = self.mistake.filter(|_| version > 1) {
-            return self.package_as(mistake, block, context, version);
-        }
-        let refined = self.refined(block)?;
-        Ok(self.builder.bundler.package(&refined, context))
+    fn pack(&mut self, run: Run, is_fixed: bool) -> Result<EvmPacking<V, C>, Broken> {
+        self.packing(run, is_fixed)
     }
 
-    fn rest(&mut self, number: u64) {
-        if let Some(built) = self.unfinished.get_mut(&number) {
-            built.refined = None;
+    fn packed(&mut self, done: EvmPacked) -> PackOutcome {
+        self.take_packed(done)
+    }
+
+    #[cfg_attr(not(feature = "bugs"), allow(unused_variables, reason = "only known mistakes depend on it"))]
+    fn package(
+        &mut self,
+        run: Run,
+        context: RefineContext,
+        version: u32,
+    ) -> Result<Option<Packaged>, Broken> {
+        #[cfg(feature = "bugs")]
+        if let Some(mistake) = self.mistake.filter(|_| version > 1) {
+            return self.package_as(mistake, run, context, version).map(Some);
         }
+        self.package_run(run, context)
+    }
+
+    fn rest(&mut self, run: Run) {
+        self.packed.rest(run);
     }
 
     fn restore(&mut self, block: Unfinished) {
         let Unfinished { draft, receipts, created, .. } = block;
-        let built = Built { draft, receipts, accounts: None, created, refined: None };
+        let built = Built { draft, receipts, accounts: None, created };
         let number = built.draft.id().number;
         self.unfinished.insert(number, built);
         self.show(number);
@@ -478,6 +489,7 @@ where
         let newest = from.checked_sub(1).and_then(|number| self.state_at(number).ok());
         self.states.split_off(&from);
         self.past.release(from);
+        self.packed.release(from);
         if let Some(layer) = newest {
             self.show_again(&layer);
             self.states.insert(layer.height(), layer);
@@ -506,6 +518,7 @@ where
         let oldest = block.number.saturating_sub(self.builder.states_kept);
         self.states = self.states.split_off(&oldest);
         self.forget_finals();
+        self.packed.rest(Run::of(block));
         self.past.finalize(block.number);
         self.hide();
         Ok(())
@@ -527,7 +540,7 @@ where
             }
             if let Some(built) = self.unfinished.get_mut(&below) {
                 // It is durable, so all but what it was decided from can be read or made again.
-                (built.receipts, built.created, built.refined) = ([].into(), CodeSet::default(), None);
+                (built.receipts, built.created) = ([].into(), CodeSet::default());
             }
         }
         self.past.finalize(self.final_id.number);

@@ -5,7 +5,8 @@
 //!   told                                           gives ([`Output`])
 //!   submit: transactions, and whom to answer       a batch that must become durable,
 //!   import, final_word, learn: the JAM chain       and what may happen only then:
-//!   sent: how a submission ended                   news for readers, answers, packages to send
+//!   sent: how a submission ended                   news for readers, answers, packages to send;
+//!   packed: what packing came to                   and blocks to be packed, on another thread, at once
 //!   rebase: the flat state has moved on
 //!   step: the time
 //! ```
@@ -56,12 +57,15 @@ mod watch;
 
 pub use accept::{Responder, Results};
 pub use act::Outgoing;
-pub use blocks::{Added, Blocks, NotSealed, OpenBlock, Package, Removed};
+pub use blocks::{Added, Blocks, NotSealed, OpenBlock, PackJob, PackOutcome, Package, Removed};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
-pub use evm::{Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmView, Folded, OpenView, ShownBlock};
+pub use evm::{
+    Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmPacked, EvmPacking, EvmView, Folded, OpenView,
+    ShownBlock,
+};
 pub use journal::{Batch, Recovered};
-pub use settings::Settings;
+pub use settings::{Pace, Settings};
 pub use snapshot::Snapshot;
 pub use start::Started;
 
@@ -111,6 +115,8 @@ pub struct Output<B: Blocks> {
     pub answers: Vec<(Responder, Results)>,
     /// and what to send then, if the window is still open.
     pub sends: Vec<Outgoing<B::Package>>,
+    /// Blocks to be packed, on another thread; this need not wait for the journal.
+    pub jobs: Vec<B::Job>,
 }
 
 impl<B: Blocks> Default for News<B> {
@@ -121,7 +127,7 @@ impl<B: Blocks> Default for News<B> {
 
 impl<B: Blocks> Default for Output<B> {
     fn default() -> Self {
-        Self { batch: Batch::default(), news: News::default(), answers: vec![], sends: vec![] }
+        Self { batch: Batch::default(), news: News::default(), answers: vec![], sends: vec![], jobs: vec![] }
     }
 }
 
@@ -132,6 +138,7 @@ impl<B: Blocks> Output<B> {
         self.batch.is_empty()
             && self.answers.is_empty()
             && self.sends.is_empty()
+            && self.jobs.is_empty()
             && snapshot.is_none()
             && accepted.is_empty()
             && nonces.is_empty()

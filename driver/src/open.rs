@@ -39,6 +39,11 @@ impl<O> Open<O> {
         !self.is_full && self.attempts == attempts
     }
 
+    /// Whether its transactions were suspected before.
+    pub(crate) const fn is_suspect(&self) -> bool {
+        self.attempts > 0
+    }
+
     pub(crate) const fn is_full(&self) -> bool {
         self.is_full
     }

@@ -55,6 +55,11 @@ impl<B: Blocks> Outbox<B> {
         self.output.sends.push(outgoing);
     }
 
+    /// Packs blocks, on another thread.
+    pub(crate) fn pack(&mut self, job: B::Job) {
+        self.output.jobs.push(job);
+    }
+
     /// Something happened.
     pub(crate) fn tell(&mut self, event: Event) {
         self.output.news.events.push(event);

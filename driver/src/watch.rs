@@ -2,7 +2,7 @@
 
 use crate::{Blocks, Driver};
 use std::{collections::VecDeque, sync::Arc};
-use types::{BlockId, CoreUse, Event, SlotCores, Time};
+use types::{CoreUse, Event, Run, SlotCores, Time};
 
 /// So many slots are remembered with their cores.
 const SLOTS_KEPT: usize = 64;
@@ -12,7 +12,7 @@ const SLOTS_KEPT: usize = 64;
 pub(crate) struct Watch {
     slots: VecDeque<SlotCores>,
     /// The bundle that the next window is for, and when that closes.
-    departure: Option<(BlockId, Time)>,
+    departure: Option<(Run, Time)>,
 }
 
 impl Watch {
@@ -34,8 +34,8 @@ impl Watch {
     }
 
     /// Takes the window that was waited for, and gives its bundle if it has closed.
-    fn take_missed(&mut self, now: Time) -> Option<BlockId> {
-        self.departure.take().filter(|(_, closes)| *closes <= now).map(|(block, _)| block)
+    fn take_missed(&mut self, now: Time) -> Option<Run> {
+        self.departure.take().filter(|(_, closes)| *closes <= now).map(|(run, _)| run)
     }
 
     /// The clock was corrected: the window that was waited for never was.
@@ -52,12 +52,12 @@ impl<B: Blocks> Driver<B> {
         let used = |core: u16| match view.core(core).map(|report| report.package) {
             None => CoreUse::Free,
             Some(package) => {
-                let bundle = self.queue.block_of(&package).and_then(|number| self.queue.get(number));
+                let bundle = self.queue.bundle_of(&package).and_then(|number| self.queue.get(number));
                 let version =
                     bundle.and_then(|b| b.versions.iter().find(|version| version.package == package));
                 match (bundle, version) {
                     (Some(bundle), Some(version)) => {
-                        CoreUse::Ours { block: bundle.block.number, version: version.number }
+                        CoreUse::Ours { bundle: bundle.number(), version: version.number }
                     }
                     _ => CoreUse::Other,
                 }
@@ -70,8 +70,8 @@ impl<B: Blocks> Driver<B> {
     /// Tells of a window in which a bundle should have been sent and which went by while nobody looked.
     pub(crate) fn note_missed_window(&mut self) {
         let now = self.now();
-        if let Some(block) = self.watch.take_missed(now) {
-            self.tell(Event::WindowMissed { block });
+        if let Some(run) = self.watch.take_missed(now) {
+            self.tell(Event::WindowMissed { run });
         }
     }
 
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn a_window_is_missed_once_it_has_closed() {
-        let (block, closes) = (BlockId::new(1, [1; 32].into()), Time::from_millis(5));
-        let mut watch = Watch { departure: Some((block, closes)), ..Watch::default() };
+        let (run, closes) = (Run::default(), Time::from_millis(5));
+        let mut watch = Watch { departure: Some((run, closes)), ..Watch::default() };
         assert_eq!((watch.take_missed(Time::from_millis(4)), watch.departure), (None, None));
-        watch.departure = Some((block, closes));
-        assert_eq!(watch.take_missed(closes), Some(block));
-        watch.departure = Some((block, closes));
+        watch.departure = Some((run, closes));
+        assert_eq!(watch.take_missed(closes), Some(run));
+        watch.departure = Some((run, closes));
         watch.set_back();
         assert_eq!(watch.take_missed(closes), None, "it never was");
     }

@@ -1,4 +1,4 @@
-//! A bundle, as a validator refines it: a claim about exactly the block that it holds, or a reason.
+//! A bundle, as a validator refines it: a claim about exactly the blocks that it holds, or a reason.
 //!
 //! The first byte says whether the rest is a bundle as it travels, or the parts of one. Parts are put together with the
 //! right hashes, roots and signature, so that the execution of any transactions on any witness is reached.
@@ -13,6 +13,7 @@ use alloy_consensus::{
 };
 use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_rlp::Decodable;
 use harness::blocks::{self, Call, MemoryChain, Wallet, contracts};
 use jam::{Bundle, Ed25519Secret, Params, codec::Encode, hash::blake2b, package::ExtrinsicSpec};
 use service::{
@@ -20,8 +21,8 @@ use service::{
     blobs,
     exports::import,
     header::{Choice, list_root, next},
-    payload::Payload,
-    refine::{Known, Output, refine, refine_bundle, refine_known},
+    payload::{Payload, decode_headers, encode_headers},
+    refine::{HEADERS, Known, Output, refine, refine_bundle, refine_known},
     signature,
 };
 use state::{Blake2b, Witness};
@@ -38,9 +39,11 @@ const KNOWN_SENDERS: u8 = 4;
 /// Gas that a bundle may declare here: execution takes its time.
 const GAS_MAX: u64 = 2_000_000;
 const WALLETS: u64 = 3;
+/// Blocks that a run may have here.
+const RUN_MAX: usize = 8;
 
 /// A bundle of the test chain, whose package the others borrow.
-static TEMPLATE: LazyLock<Bundle> = LazyLock::new(|| bundle_of(&mut chain(), vec![]));
+static TEMPLATE: LazyLock<Bundle> = LazyLock::new(|| bundle_of(&mut chain(), vec![vec![]]));
 
 pub(super) fn run(bytes: &[u8]) {
     is_good(bytes);
@@ -55,11 +58,15 @@ fn is_good(bytes: &[u8]) -> bool {
     let Some((bundle, senders)) = assemble(*flags, rest) else { return false };
     let outcome = match flags & KNOWN_SENDERS != 0 {
         true => {
-            let transactions = &known(&bundle, senders)[..];
-            let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
-            let header = &Header { transactions_root: list_root(&encoded), ..Header::default() };
-            let known = Known { transactions, receipts: &[], header };
-            refine_known(&bundle, &blocks::config(), &Params::TINY, known)
+            let lists = known(&bundle, senders);
+            let headers = lists.iter().map(|transactions| {
+                let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
+                Header { transactions_root: list_root(&encoded), ..Header::default() }
+            });
+            let headers = headers.collect::<Vec<_>>();
+            let known = lists.iter().zip(&headers);
+            let known = known.map(|(transactions, header)| Known { transactions, receipts: &[], header });
+            refine_known(&bundle, &blocks::config(), &Params::TINY, &known.collect::<Vec<_>>())
         }
         false => refine_bundle(&bundle, &blocks::config(), &Params::TINY).map(|output| {
             check_again(&bundle, &output);
@@ -72,13 +79,18 @@ fn is_good(bytes: &[u8]) -> bool {
     outcome.is_ok()
 }
 
-/// A good bundle claims the block that it holds.
+/// A good bundle claims the blocks that it holds.
 fn check(bundle: &Bundle, claim: &Claim) {
     let payload = Payload::decode(&bundle.package.items[0].payload).expect("it was refined");
-    assert_eq!(claim.block, payload.header.hash_slow());
+    let headers = decode_headers(&bundle.extrinsics[HEADERS], payload.blocks).expect("it was refined");
+    let (first, last) = (&headers[0], &headers[headers.len() - 1]);
+    assert_eq!(claim.first, first.number);
+    assert_eq!((claim.last.number, claim.last.hash), (last.number, last.hash_slow()));
     assert_eq!(claim.parent, payload.parent.hash_slow());
     assert_eq!(claim.pre_root, payload.parent.state_root);
-    assert_eq!(claim.post_root, payload.header.state_root);
+    assert_eq!(claim.post_root, last.state_root);
+    let hashes = headers.iter().map(Header::hash_slow).collect::<Vec<_>>();
+    assert_eq!(claim.blocks_root, Claim::root_of(&hashes));
     assert!(claim.gas_used <= bundle.package.items[0].refine_gas);
 }
 
@@ -86,45 +98,65 @@ fn check(bundle: &Bundle, claim: &Claim) {
 fn check_again(bundle: &Bundle, output: &Output) {
     let again = refine(&bundle.encode().into(), &blocks::config(), &Params::TINY);
     assert_eq!(again.as_ref(), Ok(output));
-    let (block, receipts) = import(&output.exports).expect("a good bundle exports a block");
-    let recovered = block.body.transactions.into_iter().map(|tx| {
-        let sender = tx.recover_signer().expect("it was executed");
-        Transaction::new(Recovered::new_unchecked(tx, sender))
+    let blocks = import(&output.exports).expect("a good bundle exports its blocks");
+    let recovered = blocks.into_iter().map(|(block, receipts)| {
+        let transactions = block.body.transactions.into_iter().map(|tx| {
+            let sender = tx.recover_signer().expect("it was executed");
+            Transaction::new(Recovered::new_unchecked(tx, sender))
+        });
+        (transactions.collect::<Vec<_>>(), receipts, block.header)
     });
-    let transactions = &recovered.collect::<Vec<_>>()[..];
-    let known = Known { transactions, receipts: &receipts, header: &block.header };
-    let known = refine_known(bundle, &blocks::config(), &Params::TINY, known);
+    let recovered = recovered.collect::<Vec<_>>();
+    let known = recovered.iter();
+    let known = known.map(|(transactions, receipts, header)| Known { transactions, receipts, header });
+    let known = refine_known(bundle, &blocks::config(), &Params::TINY, &known.collect::<Vec<_>>());
     assert_eq!(known.as_ref(), Ok(&output.claim));
 }
 
-/// Parent header, header, witness, codes, transactions, the numbers of the item, and who sends.
+/// Parent header, headers, witness, codes, transactions, the numbers of the item, and who sends.
 fn assemble(flags: u8, bytes: &[u8]) -> Option<(Bundle, &[u8])> {
     let mut parts = Sections(bytes);
     let mut parent = alloy_rlp::decode_exact::<Header>(parts.take_or_empty()).ok()?;
-    let mut header = alloy_rlp::decode_exact::<Header>(parts.take_or_empty()).ok()?;
+    let mut headers = vec![];
+    let given = &mut parts.take_or_empty();
+    while !given.is_empty() && headers.len() < RUN_MAX {
+        headers.push(Header::decode(given).ok()?);
+    }
     let witness = mended_witness(parts.take_or_empty());
     if let Ok(witness) = Witness::decode(&witness) {
         parent.state_root = witness.root();
     }
-    header.parent_hash = parent.hash_slow();
-    if flags & MEND_HEADER != 0 {
-        let mended = next(&parent, header.parent_hash, &Choice::of(&header), &blocks::config()).ok()?;
-        header.number = mended.number;
-        header.gas_limit = mended.gas_limit;
-        header.base_fee_per_gas = mended.base_fee_per_gas;
-    }
-    let blobs = [&witness[..], parts.take_or_empty(), parts.take_or_empty()].map(Bytes::copy_from_slice);
+    let last = mend(&parent, &mut headers, flags)?;
+    let [witness, codes, transactions] =
+        [&witness[..], parts.take_or_empty(), parts.take_or_empty()].map(Bytes::copy_from_slice);
+    let blobs = [witness, codes, transactions, encode_headers(headers.iter())];
     let numbers = parts.take_or_empty();
     let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
     let mut bundle = TEMPLATE.clone();
     let item = &mut bundle.package.items[0];
     item.refine_gas = GAS_MAX >> (number(0) & 31);
     item.export_count = number(1).into();
-    let signature = signature::sign(&Ed25519Secret::trivial(99), header.hash_slow());
-    item.payload = Payload { parent, header, signature }.encode();
+    let signature = signature::sign(&Ed25519Secret::trivial(99), last);
+    item.payload = Payload { parent, blocks: headers.len() as u32, last, signature }.encode();
     item.extrinsics = blobs.iter().map(spec).collect();
     bundle.extrinsics = blobs.into();
     Some((bundle, parts.take_or_empty()))
+}
+
+/// Makes the headers a chain, whose last hash it gives.
+fn mend(parent: &Header, headers: &mut [Header], flags: u8) -> Option<B256> {
+    let (mut parent, mut hash) = (parent.clone(), parent.hash_slow());
+    for header in headers {
+        header.parent_hash = hash;
+        if flags & MEND_HEADER != 0 {
+            let mended = next(&parent, hash, &Choice::of(header), &blocks::config()).ok()?;
+            header.number = mended.number;
+            header.gas_limit = mended.gas_limit;
+            header.base_fee_per_gas = mended.base_fee_per_gas;
+        }
+        (parent, hash) = (header.clone(), header.hash_slow());
+    }
+    Some(hash)
 }
 
 fn spec(blob: &Bytes) -> ExtrinsicSpec {
@@ -138,14 +170,18 @@ fn mended_witness(bytes: &[u8]) -> Vec<u8> {
     mended.map_or_else(|| bytes.to_vec(), |witness| witness.encode())
 }
 
-/// The transactions as if one of the wallets had sent each.
-fn known(bundle: &Bundle, senders: &[u8]) -> Vec<Transaction> {
-    let transactions = blobs::split(&bundle.extrinsics[service::refine::TRANSACTIONS]).unwrap_or_default();
-    let known = transactions.into_iter().enumerate().map_while(|(index, bytes)| {
-        let tx = TxEnvelope::decode_2718_exact(&bytes).ok()?;
-        let wallet = u64::from(senders.get(index).copied().unwrap_or_default()) % WALLETS;
-        let signed = Recovered::new_unchecked(tx, Wallet::new(wallet).address());
-        Some(Transaction::with_authorities(signed, bytes, vec![]))
+/// The transactions of each block as if one of the wallets had sent each.
+fn known(bundle: &Bundle, senders: &[u8]) -> Vec<Vec<Transaction>> {
+    let lists = blobs::split(&bundle.extrinsics[service::refine::TRANSACTIONS]).unwrap_or_default();
+    let mut senders = senders.iter();
+    let known = lists.into_iter().map(|list| {
+        let transactions = blobs::split(&list).unwrap_or_default().into_iter().map_while(|bytes| {
+            let tx = TxEnvelope::decode_2718_exact(&bytes).ok()?;
+            let wallet = u64::from(senders.next().copied().unwrap_or_default()) % WALLETS;
+            let signed = Recovered::new_unchecked(tx, Wallet::new(wallet).address());
+            Some(Transaction::with_authorities(signed, bytes, vec![]))
+        });
+        transactions.collect()
     });
     known.collect()
 }
@@ -164,19 +200,26 @@ fn chain() -> MemoryChain {
     MemoryChain::new(&wallets.chain(contracts).collect::<Vec<_>>())
 }
 
-fn bundle_of(chain: &mut MemoryChain, calls: Vec<(u64, Call)>) -> Bundle {
-    let sign = |(wallet, call)| Wallet::new(wallet).eip1559(call);
-    let sealed = chain.build(&calls.into_iter().map(sign).collect::<Vec<_>>());
-    chain.package(&sealed).1.bundle
+/// The bundle of a run of blocks with these calls.
+fn bundle_of(chain: &mut MemoryChain, run: Vec<Vec<(u64, Call)>>) -> Bundle {
+    let (parent, mut pieces) = (chain.parent.clone(), vec![]);
+    for calls in run {
+        let sign = |(wallet, call)| Wallet::new(wallet).eip1559(call);
+        let sealed = chain.build(&calls.into_iter().map(sign).collect::<Vec<_>>());
+        chain.advance(&sealed);
+        pieces.push(sealed.piece);
+    }
+    let refined = chain.bundler.pack_exactly(&parent, &pieces).expect("what was sealed is valid");
+    chain.bundler.package(&refined, blocks::context(1)).bundle
 }
 
 /// The parts of a bundle, as [`assemble`] reads them.
 fn parts(flags: u8, bundle: &Bundle, senders: &[u8]) -> Vec<u8> {
     let item = &bundle.package.items[0];
     let payload = Payload::decode(&item.payload).expect("the builder made it");
-    let headers = [&payload.parent, &payload.header].map(alloy_rlp::encode);
+    let headers = [alloy_rlp::encode(&payload.parent), bundle.extrinsics[HEADERS].to_vec()];
     let numbers = vec![0, item.export_count as u8];
-    let blobs = bundle.extrinsics.iter().map(|blob| blob.to_vec());
+    let blobs = bundle.extrinsics[..HEADERS].iter().map(|blob| blob.to_vec());
     let pieces = headers.into_iter().chain(blobs).chain([numbers, senders.to_vec()]);
     [vec![flags], joined(pieces)].concat()
 }
@@ -189,15 +232,16 @@ pub(super) fn seeds() -> Vec<(String, Vec<u8>)> {
     let listed = Call { access_list: vec![list].into(), ..to(0x71, 1) };
     let create = Call { gas_limit: 200_000, ..Call::create(contracts::deploy(contracts::LOG), 0) };
     let blocks = [
-        ("empty", vec![]),
-        ("transfer", vec![(0, Call::transfer(Address::repeat_byte(9), 0, 1))]),
-        ("calls", vec![(0, token), (0, listed), (1, to(0x72, 0)), (2, to(0x74, 0))]),
-        ("create", vec![(1, create), (2, to(0x73, 0))]),
+        ("empty", vec![vec![]]),
+        ("transfer", vec![vec![(0, Call::transfer(Address::repeat_byte(9), 0, 1))]]),
+        ("calls", vec![vec![(0, token.clone()), (0, listed.clone()), (1, to(0x72, 0)), (2, to(0x74, 0))]]),
+        ("create", vec![vec![(1, create.clone()), (2, to(0x73, 0))]]),
+        ("run", vec![vec![(0, token)], vec![], vec![(0, listed), (1, create)], vec![(1, to(0x71, 1))]]),
     ];
     let mut seeds = vec![];
-    for (name, calls) in blocks {
-        let senders = calls.iter().map(|(wallet, _)| *wallet as u8).collect::<Vec<_>>();
-        let bundle = bundle_of(&mut chain(), calls);
+    for (name, run) in blocks {
+        let senders = run.iter().flatten().map(|(wallet, _)| *wallet as u8).collect::<Vec<_>>();
+        let bundle = bundle_of(&mut chain(), run);
         seeds.push((format!("{name}-raw"), [vec![RAW], bundle.encode()].concat()));
         seeds.push((format!("{name}-parts"), parts(0, &bundle, &[])));
         seeds.push((format!("{name}-known"), parts(KNOWN_SENDERS | MEND_HEADER, &bundle, &senders)));

@@ -51,7 +51,9 @@ const OTHERS: &[Entry] = &[
     (check_record, |_| Record::Abandoned { from: 7, by: types::ReleasedBy::Chain }.to_bytes()),
     (check_payload, |_| {
         let header = alloy_consensus::Header::default();
-        Payload { parent: header.clone(), header, signature: Default::default() }.encode().to_vec()
+        Payload { parent: header, blocks: 1, last: Default::default(), signature: Default::default() }
+            .encode()
+            .to_vec()
     }),
     (check_claim, |_| Claim::default().encode().to_vec()),
     (check_codes, |_| CodeSet::from_iter([Bytes::from_static(b"code")]).encode()),

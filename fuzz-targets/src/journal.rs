@@ -9,7 +9,7 @@ use alloy_primitives::{Address, B256};
 use arbitrary::{Result, Unstructured};
 use harness::blocks::{self, Call, MemoryChain, Wallet};
 use jam::{HeaderHash, PackageHash, Params};
-use queue::{Config, Record, Version, model::resume};
+use queue::{Config, QueuedBlock, Record, Size, Version, model::resume};
 use service::genesis::Genesis;
 use store::{Batch, Options, Row, Store, Unfinished};
 use types::{BlockId, ReleasedBy, Time};
@@ -63,7 +63,7 @@ struct Made {
 impl Made {
     fn next(&mut self, input: &mut Unstructured<'_>) -> Result<()> {
         let block = |input: &mut Unstructured<'_>| input.int_in_range(0..=6_u64);
-        let record = match input.int_in_range(0..=15_u8)? {
+        let record = match input.int_in_range(0..=19_u8)? {
             0..=3 => self.enqueued(input)?,
             4..=7 => Record::Submitted { block: block(input)?, version: version(input)? },
             8 => Record::Taken { block: block(input)?, version: input.int_in_range(0..=3)? },
@@ -78,6 +78,8 @@ impl Made {
             }
             12 => Record::Retried,
             13 => Record::Revived,
+            16..=18 => Record::Formed { first: block(input)?, last: block(input)? },
+            19 => Record::Dissolved { first: block(input)?, second: block(input)?, last: block(input)? },
             14 => Record::Released { from: self.lower_to(block(input)?) },
             _ => Record::Finalized { through: self.newest },
         };
@@ -89,14 +91,20 @@ impl Made {
         let parent = if input.ratio(15, 16)? { self.newest } else { BlockId::new(3, B256::ZERO) };
         let number = parent.number.saturating_add(1);
         self.newest = BlockId::new(number, B256::with_last_byte(self.records.len() as u8));
-        let transactions = vec![B256::ZERO; input.int_in_range(0..=2)?].into();
-        Ok(Record::Enqueued { block: self.newest, parent, transactions, at: Time::ZERO })
+        let block = QueuedBlock {
+            id: self.newest,
+            transactions: input.int_in_range(0..=2)?,
+            is_alone: input.ratio(1, 8)?,
+            size: Size::default(),
+            sealed_at: Time::ZERO,
+        };
+        Ok(Record::Enqueued { block, parent })
     }
 
     /// What is built next stands below a released block.
     fn lower_to(&mut self, from: u64) -> u64 {
         let blocks = self.records.iter().rev().filter_map(|record| match record {
-            Record::Enqueued { block, .. } if block.number < from => Some(*block),
+            Record::Enqueued { block, .. } if block.id.number < from => Some(block.id),
             _ => None,
         });
         self.newest = blocks.into_iter().next().unwrap_or_else(queue::model::genesis);
@@ -151,9 +159,12 @@ fn life() -> Life {
         let sealed = chain.build(std::slice::from_ref(&tx));
         chain.advance(&sealed);
         let block = sealed.block().id();
-        batch.queue(Record::Enqueued { block, parent, transactions: [tx.hash()].into(), at: Time::ZERO });
+        let (size, sealed_at) = (Size::default(), Time::ZERO);
+        let queued = QueuedBlock { id: block, transactions: 1, is_alone: false, size, sealed_at };
+        batch.queue(Record::Enqueued { block: queued, parent });
         batch.sealed(chain.builds, Unfinished::from(&sealed));
         if nonce == 0 {
+            batch.queue(Record::Formed { first: block.number, last: block.number });
             batch.queue(Record::Finalized { through: block });
         }
         parent = block;

@@ -244,6 +244,9 @@ fn snapshot(blocks: &[Arc<RecentBlock>], finalized: BlockId, pending: Option<Arc
         queue: Arc::new(queue::Snapshot {
             base: finalized,
             bundles: vec![],
+            unbundled: None,
+            fullness: 0,
+            newest_at: None,
             finished: vec![],
             abandoned_from: None,
             halted: None,

@@ -13,7 +13,7 @@ use super::{
 use alloy_consensus::transaction::SignerRecoverable;
 use alloy_eips::Encodable2718;
 use alloy_primitives::{Address, Bytes, KECCAK256_EMPTY, U256, keccak256, map::HashMap};
-use bundler::{Packaged, Parent, Sealed};
+use bundler::{Packaged, Parent, Refined, Sealed};
 use harness::blocks::{self, BENEFICIARY, Call, MemoryChain, Values, Wallet, contracts};
 use jam::{hash::blake2b, params::SEGMENT_BYTES};
 use revm::{
@@ -101,6 +101,7 @@ fn world() -> World {
 struct Case {
     transactions: Vec<Transaction>,
     sealed: Sealed<Values>,
+    refined: Refined,
     packaged: Packaged,
     envs: Vec<TxEnv>,
     touched: Vec<Key>,
@@ -126,13 +127,14 @@ impl Case {
         }
         let changes = open.state().changes().expect("values in memory");
         let sealed = open.seal(&chain.secret).expect("values in memory");
-        let packaged = chain.package(&sealed).1;
+        let (refined, packaged) = chain.package(&sealed);
         let touched = changes.touched.into_iter().collect::<Vec<_>>();
         Self {
             hashes_before: Unavoidable::of_keys(stems, touched.iter()),
             hashes_after: Unavoidable::of_keys(stems, changes.writes.keys()),
             transactions,
             sealed,
+            refined,
             packaged,
             envs,
             touched,
@@ -195,7 +197,7 @@ impl Case {
         });
         let blobs = cost(|| {
             self.packaged.bundle.extrinsics.iter().for_each(|blob| consume(blake2b(&[blob])));
-            (0..self.sealed.export_segments).for_each(|i| consume(blake2b(&[&[i as u8; SEGMENT_BYTES]])));
+            (0..self.refined.export_segments()).for_each(|i| consume(blake2b(&[&[i as u8; SEGMENT_BYTES]])));
         });
         self.build_floor() + self.hashes_before.cost() + recovery.0 + blobs.0
     }
@@ -276,7 +278,7 @@ fn cases(kind: Kind) -> Vec<Case> {
         "a block of {SENDERS} at {ACCOUNTS} accounts: witness {witness} bytes, codes {codes}, transactions \
          {transactions}, package {}, exports {} segments; {} keys touched, {} written",
         case.packaged.bytes().len() - witness - codes - transactions,
-        case.sealed.export_segments,
+        case.refined.export_segments(),
         case.touched.len(),
         case.sealed.writes.len(),
     );
@@ -329,8 +331,8 @@ fn refine(kind: Kind) -> f64 {
                 let output = chain.refine(bytes).expect("it was sealed");
                 (output.exports_root(), output.claim)
             });
-            assert_eq!(output.1.id(), case.sealed.block().id());
-            let (known, refined) = cost(|| chain.bundler.refine(&case.sealed));
+            assert_eq!(output.1.last, case.sealed.block().id());
+            let (known, refined) = cost(|| chain.bundler.refine(&chain.parent, &case.sealed));
             assert!(refined.is_ok());
             ours = [ours[0] + full, ours[1] + known];
             full

@@ -9,7 +9,7 @@ use jam::{
     sample::{Author, Body, allow_simulated_keys},
     state::{RecentBlock, RecentBlocks},
 };
-use queue::{Action, ChainInput, Config, Queue, Sent, ServiceTracker, ServiceView, State};
+use queue::{Action, ChainInput, Config, Queue, QueuedBlock, Sent, ServiceTracker, ServiceView, Size, State};
 use service::accumulate::{Claim, ServiceState};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -103,8 +103,7 @@ impl ScriptedChain {
         let report = number.map(|number| {
             let anchor = view.recent().nth(1).map_or(view.head().hash, |block| block.hash);
             let mut report = self.author.report(&view, package(number, 1), 0, anchor);
-            let (block, parent) = (block_id(number).hash, block_id(number - 1).hash);
-            let claim = Claim { parent, number, block, ..Claim::default() };
+            let claim = Claim::of_run(block_id(number - 1).hash, number, block_id(number));
             report.digests[0].service = SERVICE;
             report.digests[0].code_hash = CODE_HASH;
             report.digests[0].result = WorkResult::Output(claim.encode().to_vec().into());
@@ -147,9 +146,8 @@ impl<'a> Driver<'a> {
     fn new(chain: &'a ScriptedChain, bundles: u64) -> Self {
         let clock = SlotClock::starting_at(Time::ZERO, SLOT_MS);
         let config = Config {
-            max_depth: usize::MAX,
-            max_unfinished: usize::MAX,
-            submit_ahead_max: u64::MAX,
+            run_blocks_max: 1,
+            submit_ahead_max: usize::MAX,
             lookup_age_max: u32::MAX,
             ..Config::new(&chain.params, SLOT_MS)
         };
@@ -173,9 +171,11 @@ impl<'a> Driver<'a> {
     }
 
     fn enqueue(&mut self) {
-        let (block, parent) = (block_id(self.next_block), block_id(self.next_block - 1));
+        let (id, parent) = (block_id(self.next_block), block_id(self.next_block - 1));
         self.next_block += 1;
-        self.queue.enqueue(block, parent, [].into(), self.now).expect("there is room");
+        let (size, sealed_at) = (Size::default(), self.now);
+        let block = QueuedBlock { id, transactions: 0, is_alone: false, size, sealed_at };
+        self.queue.enqueue(block, parent).expect("there is room");
         self.settle();
     }
 
@@ -190,11 +190,15 @@ impl<'a> Driver<'a> {
 
     /// The lowest bundle that waits is sent, and a guarantor takes it.
     fn submit(&mut self) {
-        let Some(Action::Submit(submission)) = self.queue.poll_action(self.now) else {
-            panic!("nothing to send")
+        let submission = loop {
+            match self.queue.poll_action(self.now) {
+                Some(Action::Pack(plan)) => self.queue.packed(plan.run.first.number, plan.run.last.number),
+                Some(Action::Submit(submission)) => break submission,
+                other => panic!("nothing to send: {other:?}"),
+            }
         };
-        let (number, package) =
-            (submission.block.number, package(submission.block.number, submission.version));
+        let number = submission.run.first.number;
+        let package = package(number, submission.version);
         self.queue.commit_submission(&submission, package, self.now).expect("nothing has moved");
         self.settle();
         self.queue.handle_sent(number, package, Sent::Taken);

@@ -192,6 +192,9 @@ fn empty_queue(base: BlockId) -> Arc<queue::Snapshot> {
     Arc::new(queue::Snapshot {
         base,
         bundles: vec![],
+        unbundled: None,
+        fullness: 0,
+        newest_at: None,
         finished: vec![],
         abandoned_from: None,
         halted: None,

@@ -145,10 +145,10 @@ impl Counters {
                     self.final_seconds.observe_duration(at.since(since));
                 }
             }
-            Event::Submitted { block, .. } => stage(0, block, |times| times.submitted),
-            Event::Guaranteed { block, .. } => stage(1, block, |times| times.guaranteed),
-            Event::Accumulated { block } => stage(2, block, |times| times.accumulated),
-            Event::Finalized { block } => stage(3, block, |times| times.finalized),
+            Event::Submitted { run, .. } => stage(0, &run.first, |times| times.submitted),
+            Event::Guaranteed { run, .. } => stage(1, &run.first, |times| times.guaranteed),
+            Event::Accumulated { run } => stage(2, &run.first, |times| times.accumulated),
+            Event::Finalized { run } => stage(3, &run.first, |times| times.finalized),
             Event::ServiceDiffers { .. } => self.alarms.count("service_differs"),
             Event::ServiceUnreadable { .. } => self.alarms.count("service_unreadable"),
             Event::ForeignHead { .. } => self.alarms.count("foreign_head"),
@@ -186,6 +186,8 @@ const fn of_queue(event: &Event) -> &'static str {
         Event::AnchorStale { .. } => "anchor_stale",
         Event::Requeued { .. } => "requeued",
         Event::Abandoned { .. } => "abandoned",
+        Event::Dissolved { .. } => "dissolved",
+        Event::RunRefused { .. } => "run_refused",
         Event::Released { .. } => "released",
         _ => "",
     }
@@ -214,13 +216,13 @@ mod tests {
     fn events_are_counted_under_their_names() {
         let (counters, index) = (Counters::default(), PoolIndex::default());
         let (block, hash, sender) = (BlockId::new(1, B256::repeat_byte(1)), B256::ZERO, Address::ZERO);
-        let at = Time::from_millis;
+        let (run, at) = (types::Run::of(block), Time::from_millis);
         index.note(&[Event::Sealed { block, transactions: 1 }], at(1_000));
         for event in [
             Event::Added { hash, sender, pending: true },
             Event::Expired { hash, sender },
-            Event::Guaranteed { block, version: 1 },
-            Event::WindowMissed { block },
+            Event::Guaranteed { run, version: 1 },
+            Event::WindowMissed { run },
             Event::ForeignHead { head: block },
         ] {
             counters.note(at(6_000), &event, &index);
@@ -238,7 +240,7 @@ mod tests {
         let (block, at) = (BlockId::new(1, B256::repeat_byte(1)), Time::from_millis);
         index.note(&[Event::Sealed { block, transactions: 1 }], at(1_000));
         for (version, now) in [(1, 2_000), (1, 9_000), (2, 20_000)] {
-            let event = Event::Submitted { block, version, core: 0 };
+            let event = Event::Submitted { run: types::Run::of(block), version, core: 0 };
             counters.note(at(now), &event, &index);
             index.note(&[event], at(now));
         }

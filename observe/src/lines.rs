@@ -31,6 +31,8 @@ pub(super) const fn level(event: &Event) -> Level {
         | Event::WindowMissed { .. }
         | Event::NotSubmitted { .. }
         | Event::Abandoned { .. }
+        | Event::Dissolved { .. }
+        | Event::RunRefused { .. }
         | Event::Released { .. }
         | Event::ServiceUnreadable { .. }
         | Event::DuplicateGuarantee { .. } => Level::WARN,
@@ -60,12 +62,13 @@ pub enum Wording {
 /// when it is compiled, hence a macro; fields that are `None` are not written.
 macro_rules! write_event {
     ($level:ident, $target:literal, $slot:expr, $fields:expr) => {{
-        let Fields { bundle, version, core, block, transactions, tx, sender, pending, .. } = $fields;
+        let Fields { bundle, blocks, version, core, block, transactions, tx, sender, pending, .. } = $fields;
         let Fields { replacement, attempts, reason, by, queued, inflight, submitted, .. } = $fields;
         let Fields { can_submit, chain, local, error, message, .. } = $fields;
         tracing::$level!(
             target: $target,
             bundle,
+            blocks,
             version,
             core,
             block = block.map(field::display),
@@ -113,22 +116,25 @@ pub(super) fn log(event: &Event, level: Level, slot: Option<u32>, wording: Wordi
     }
 }
 
+/// The block, or the first block of the bundle, that an event is about.
 const fn block(event: &Event) -> Option<BlockId> {
     match event {
-        Event::Sealed { block, .. }
-        | Event::Refused { block, .. }
-        | Event::WindowMissed { block }
-        | Event::NotSubmitted { block, .. }
-        | Event::Submitted { block, .. }
-        | Event::Guaranteed { block, .. }
-        | Event::DuplicateGuarantee { block }
-        | Event::Accumulated { block }
-        | Event::Finalized { block }
-        | Event::GuaranteeTimeout { block, .. }
-        | Event::AnchorStale { block }
-        | Event::Requeued { block, .. }
-        | Event::Abandoned { block }
-        | Event::Released { block, .. } => Some(*block),
+        Event::Sealed { block, .. } | Event::Refused { block, .. } | Event::Released { block, .. } => {
+            Some(*block)
+        }
+        Event::WindowMissed { run }
+        | Event::NotSubmitted { run, .. }
+        | Event::Submitted { run, .. }
+        | Event::Guaranteed { run, .. }
+        | Event::DuplicateGuarantee { run }
+        | Event::Accumulated { run }
+        | Event::Finalized { run }
+        | Event::GuaranteeTimeout { run, .. }
+        | Event::AnchorStale { run }
+        | Event::Requeued { run, .. }
+        | Event::Dissolved { run, .. }
+        | Event::RunRefused { run, .. }
+        | Event::Abandoned { run } => Some(run.first),
         _ => None,
     }
 }
@@ -167,8 +173,9 @@ mod tests {
     #[test]
     fn the_queue_is_news_and_the_pool_is_detail() {
         let (block, hash, sender) = (BlockId::default(), B256::ZERO, Address::ZERO);
-        assert_eq!(level(&Event::Accumulated { block }), Level::INFO);
-        assert_eq!(level(&Event::GuaranteeTimeout { block, version: 1 }), Level::WARN);
+        let run = types::Run::of(block);
+        assert_eq!(level(&Event::Accumulated { run }), Level::INFO);
+        assert_eq!(level(&Event::GuaranteeTimeout { run, version: 1 }), Level::WARN);
         assert_eq!(level(&Event::ForeignHead { head: block }), Level::ERROR);
         for event in [
             Event::Added { hash, sender, pending: true },
@@ -184,12 +191,12 @@ mod tests {
     fn the_newest_lines_are_kept_and_numbered() {
         let lines = Lines::default();
         for number in 0..KEPT as u64 + 5 {
-            let block = BlockId::new(number, B256::ZERO);
-            lines.add(Time::from_millis(number), &Event::Finalized { block }, Level::INFO);
+            let run = types::Run::of(BlockId::new(number, B256::ZERO));
+            lines.add(Time::from_millis(number), &Event::Finalized { run }, Level::INFO);
         }
         assert_eq!((lines.after(0).len(), lines.after(0)[0].number), (KEPT, 6));
         let last = lines.after(KEPT as u64 + 4);
-        assert_eq!((last.len(), last[0].text.as_str()), (1, "bundle finalized bundle=404"));
+        assert_eq!((last.len(), last[0].text.as_str()), (1, "bundle finalized bundle=404 blocks=1"));
         assert_eq!(last[0].block.map(|block| block.number), Some(404));
         assert!(lines.after(KEPT as u64 + 5).is_empty());
     }

@@ -56,8 +56,6 @@ pub struct Limits {
     pub bundle_bytes_max: usize,
     /// Gas of a block.
     pub gas_max: u64,
-    /// Bundles that may wait.
-    pub depth_max: usize,
 }
 
 /// A scrape, in the order of the [table](super::METRICS).
@@ -146,14 +144,19 @@ fn queue(text: &mut Text, scraped: &Scraped<'_>) {
     let states = ["Queued", "Submitted", "Guaranteed", "Accumulated", "Abandoned"];
     let named = states.map(|name| (name.to_lowercase(), count(name)));
     text.each("pectin_queue_bundles", "state", named.iter().map(|(name, count)| (name.as_str(), *count)));
-    text.one("pectin_queue_depth_max", scraped.limits.depth_max);
+    let unbundled = queue.unbundled.as_ref();
+    text.one("pectin_queue_unbundled_blocks", unbundled.map_or(0, |unbundled| unbundled.run.blocks()));
+    text.one("pectin_queue_unbundled_bytes", unbundled.map_or(0, |unbundled| unbundled.size.bytes));
+    text.one("pectin_queue_fullness_ratio", queue.fullness as f64 / 1000.0);
     text.each("pectin_queue_events_total", "event", counters.queue.all());
     text.one("pectin_queue_packages_total", queue.stats.packages);
     text.one("pectin_queue_sends_total", queue.stats.sends);
     let stages = STAGES.iter().zip(&counters.stage_seconds);
     let stages = stages.map(|(stage, histogram)| (Some(("stage", *stage)), histogram.buckets()));
     text.histograms("pectin_bundle_stage_seconds", stages);
-    let oldest = queue.bundles.first().map(|bundle| scraped.now.since(bundle.enqueued_at));
+    let oldest = queue.bundles.first().map(queue::Bundle::sealed_at);
+    let oldest = oldest.or(unbundled.map(|unbundled| unbundled.since));
+    let oldest = oldest.map(|sealed_at| scraped.now.since(sealed_at));
     text.one("pectin_queue_oldest_seconds", oldest.unwrap_or_default().as_secs_f64());
 }
 

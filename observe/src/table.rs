@@ -89,19 +89,21 @@ metrics! {
         Gauge "pectin_open_transactions" "transactions" [] "Transactions in the open block."
         Histogram "pectin_block_transactions" "transactions" [] "Transactions of a sealed block."
         Histogram "pectin_block_gas" "gas" [] "Gas that a sealed block used."
-        Histogram "pectin_bundle_bytes" "bytes" [] "Bytes of a sealed block's bundle: witness, codes, transactions, payload."
-        Histogram "pectin_witness_bytes" "bytes" [] "Bytes of a sealed block's witness."
+        Histogram "pectin_bundle_bytes" "bytes" [] "Bytes of a sealed block in a bundle of its own: witness, codes, transactions, headers, payload."
+        Histogram "pectin_witness_bytes" "bytes" [] "Bytes of a sealed block's witness in a bundle of its own."
         Gauge "pectin_bundle_bytes_max" "bytes" [] "How large a bundle may be."
         Gauge "pectin_block_gas_max" "gas" [] "Gas that a block may use."
     }
     "Queue" {
         Gauge "pectin_queue_bundles" "bundles" ["state"] "Unfinished bundles by state."
-        Gauge "pectin_queue_depth_max" "bundles" [] "Bundles that may wait; when they are as many, building waits."
+        Gauge "pectin_queue_unbundled_blocks" "blocks" [] "Sealed blocks that are in no bundle yet."
+        Gauge "pectin_queue_unbundled_bytes" "bytes" [] "What they take, each in a bundle of its own."
+        Gauge "pectin_queue_fullness_ratio" "1" [] "How much of what may wait does. From 0.5 on sealing slows down, at 1 it stops."
         Counter "pectin_queue_events_total" "1" ["event"] "What happened to bundles on their way; window_missed counts windows that this node was too late for."
         Counter "pectin_queue_packages_total" "packages" [] "Package versions that were built."
         Counter "pectin_queue_sends_total" "1" [] "Times that the bytes of a package were sent."
-        Histogram "pectin_bundle_stage_seconds" "seconds" ["stage"] "From the seal of a block until it was first submitted, guaranteed, accumulated, finalized."
-        Gauge "pectin_queue_oldest_seconds" "seconds" [] "Age of the oldest bundle that is not final; 0 without one."
+        Histogram "pectin_bundle_stage_seconds" "seconds" ["stage"] "From the seal of a bundle's first block until the bundle was first submitted, guaranteed, accumulated, finalized."
+        Gauge "pectin_queue_oldest_seconds" "seconds" [] "Age of the oldest block that is not final; 0 without one."
     }
     "Store" {
         Histogram "pectin_store_commit_seconds" "seconds" [] "How long a durable step took."

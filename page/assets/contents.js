@@ -33,8 +33,8 @@ function isPast(state, step, times) {
   return String(reached < 0 ? wasThere : STATES.indexOf(step) <= reached);
 }
 
-// The block that something is about, if it is in one.
-export const blockOf = (answer) => answer.block?.hash ?? null;
+// The first block of the bundle that something is in, if it is in one, or its block.
+export const blockOf = (answer) => answer.first?.hash ?? answer.bundle?.first.hash ?? answer.block?.hash ?? null;
 
 // What is said about a block that is on its way; it changes in place.
 function said(isOnItsWay) {
@@ -92,7 +92,7 @@ export function transaction(tx) {
     el("p", { class: "status" }, el("b", {}, tx.status)),
     tx.bundle ? said(tx.bundle.state !== "Finalized") : null,
     way(steps),
-    tx.bundle ? el("p", {}, el("a", { href: `/bundle/${number}` }, `Bundle B-${number}`)) : null,
+    tx.bundle ? el("p", {}, el("a", { href: `/bundle/${Number(tx.bundle.first.number)}` }, `Bundle ${tx.bundle.name}`)) : null,
     tx.bundle ? versionTable(versions) : null,
   ].filter(Boolean);
 }
@@ -108,31 +108,46 @@ function versionTable(versions) {
   return el("div", { class: "versions", tabindex: "0", role: "group", "aria-label": "Versions" }, el("h3", {}, "Versions"), table);
 }
 
+const many = (number, name) => `${count(number)} ${name}${number === 1 ? "" : "s"}`;
+
+// A bundle may hold thousands; nobody reads them all here.
+const LISTED_MAX = 200;
+
+function atMost(list) {
+  const more = list.length - LISTED_MAX;
+  return more > 0 ? [...list.slice(0, LISTED_MAX), el("span", {}, `and ${count(more)} more`)] : list;
+}
+
 export function bundle(found) {
   const node = parts.get("node");
-  const { times, sizes } = found;
+  const { times } = found;
   const isOnItsWay = !["Finalized", "Released"].includes(found.state);
   const steps = STATES.map((step) => [step, times[step.toLowerCase()] ?? null, "", isPast(found.state, step, times)]);
   if (times.released) steps.push(["Released", times.released, "its transactions are back in the pool", "bad"]);
   const of = (value, most) => `${bytes(value)} of ${bytes(most)}, ${((100 * value) / most).toFixed(1)} %`;
   const failed = found.versions.filter((version) => version.counted).length;
+  const sum = (name) => found.blockList.reduce((all, block) => all + (block.sizes?.[name] ?? 0), 0);
+  const sizes = found.blockList.every((block) => block.sizes) ? { gas: sum("gas"), bundleBytes: sum("bundleBytes") } : null;
+  const blocks = found.blockList.map((block) => el("span", { class: "mono" }, `${count(Number(block.number))} ${short(block.hash)}, ${count(block.transactionCount)} transactions, ${clock(block.sealedAt)}`));
   const list = found.transactions.map((hash) => el("a", { class: "mono", href: `/tx/${hash}` }, hash));
   return [
     pairs([
       ["State", found.state],
-      ["Block", el("span", { class: "mono" }, found.block.hash)],
+      ["Blocks", `${count(found.blocks)}: ${count(Number(found.first.number))} to ${count(Number(found.last.number))}`],
+      ["First block", el("span", { class: "mono" }, found.first.hash)],
+      ["Last block", el("span", { class: "mono" }, found.last.hash)],
       ["Parent", el("span", { class: "mono" }, found.parent.hash)],
       ["Guarantee", isOnItsWay ? el("span", { id: "detail-waits" }) : null],
       ["Failed versions", `${count(failed)} of ${count(node.retriesMax)}`],
-      ["Bundle", sizes && of(sizes.bundleBytes, node.bundleBytesMax)],
-      ["Witness", sizes && `${of(sizes.witnessBytes, node.bundleBytesMax)}, as a part of the bundle`],
-      ["Exports", sizes && `${count(sizes.exportSegments)} of ${count(node.exportSegmentsMax)} segments`],
-      ["Gas", sizes && `${count(sizes.gas)} of ${count(node.gasMax)}`],
+      ["Bundle", sizes && `at most ${of(sizes.bundleBytes, node.bundleBytesMax)}: the sum of its blocks, which share what they touch`],
+      ["Gas", sizes && `${count(sizes.gas)} of ${count(node.runGasMax)}`],
     ]),
     said(isOnItsWay),
     way(steps),
     versionTable(found.versions),
-    el("h3", {}, `${count(found.transactionCount)} transactions`),
-    el("div", { class: "list" }, ...list),
+    el("h3", {}, many(found.blocks, "block")),
+    el("div", { class: "list" }, ...atMost(blocks)),
+    el("h3", {}, many(found.transactionCount, "transaction")),
+    el("div", { class: "list" }, ...atMost(list)),
   ].filter(Boolean);
 }

@@ -2,7 +2,7 @@
 
 import { blockOf, bundle, speak, transaction } from "./contents.js";
 import { $, el, short, text } from "./dom.js";
-import { call, parts } from "./live.js";
+import { bundles, call, parts } from "./live.js";
 
 const SAID_MS = 1500;
 const HASH = /^0x[0-9a-f]{64}$/i;
@@ -152,6 +152,8 @@ function put(content) {
 }
 
 function unknown(what, failed) {
+  const waits = what.kind === "bundle" ? bundles().find(({ formed, number, last, hash }) => !formed && (hash === what.id || (number <= what.id && what.id <= last))) : null;
+  if (waits) return el("p", {}, `Blocks ${waits.number} to ${waits.last} are sealed, and in no bundle yet. A bundle is formed when the next window opens: it takes as many of them as a package holds.`);
   const words = what.kind === "tx" ? "This node does not know this transaction: it was never accepted here, or ended long ago." : "This bundle is not here: it was never built, or is final since long.";
   return el("p", {}, failed ?? words);
 }

@@ -19,11 +19,11 @@ const FIGURES = [
   ["Releases", ({ totals }) => [count(totals.releases), "blocks back to the pool"]],
 ];
 
-// Building waits when as many blocks as may be are sealed and not final.
-function onTheirWay({ heads, node }) {
-  const [many, most] = [count(heads.unfinished), count(node.unfinishedMax)];
-  const isFull = heads.unfinished >= node.unfinishedMax;
-  const words = isFull ? `${many} of ${most} are on their way: building waits` : `${many} of ${most} blocks on their way`;
+// Building waits when what is sealed and not sent takes as much as may wait.
+function onTheirWay({ heads }) {
+  const isFull = heads.fullness >= 1;
+  const room = heads.fullness >= 0.01 ? `, ${Math.floor(100 * heads.fullness)} % of the room` : "";
+  const words = isFull ? `${count(heads.unfinished)} blocks on their way, no room for more: building waits` : `${count(heads.unfinished)} blocks on their way${room}`;
   return [count(heads.finalized.number), words, isFull ? "bad" : null];
 }
 

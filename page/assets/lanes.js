@@ -50,6 +50,7 @@ function make(key) {
 }
 
 function howText(bundle, node) {
+  if (!bundle.formed) return "takes blocks until its window";
   if (bundle.state === "Queued" && bundle.sends === 0) return "waits for its first window";
   // Whatever failed was sent again, too.
   const again = bundle.failed ? `failed ${bundle.failed} of ${node.retriesMax}` : bundle.sends > 1 ? `sent ${bundle.sends}×` : null;
@@ -60,7 +61,7 @@ function howText(bundle, node) {
 function drawCard(card, bundle, node) {
   card.bundle = bundle;
   text(card.name, `B-${bundle.number}`);
-  text(card.transactions, `${count(bundle.transactions)} tx`);
+  text(card.transactions, bundle.blocks > 1 ? `${count(bundle.blocks)} blocks, ${count(bundle.transactions)} tx` : `${count(bundle.transactions)} tx`);
   text(card.how, howText(bundle, node));
   attribute(card.how, "class", bundle.sends > 1 ? "how again" : "how");
   attribute(card.button, "data-slow", bundle.why !== null);
@@ -76,13 +77,14 @@ function drawCard(card, bundle, node) {
 function hint(bundle, shown, node) {
   const life = shown ? `its anchor lives for ${bundle.life} of ${node.history} blocks` : "";
   const waits = bundle.givesUpAt === null ? "" : `its guarantee is waited for ${duration(node.guaranteeTimeoutMs)}`;
-  return [life, waits].filter(Boolean).join("; ") || null;
+  const blocks = bundle.blocks > 1 ? `blocks ${bundle.number} to ${bundle.last}` : "";
+  return [blocks, life, waits].filter(Boolean).join("; ") || null;
 }
 
 function label(bundle, shown, node) {
   const life = shown ? `, its anchor lives for ${bundle.life} of ${node.history} blocks` : "";
   const slow = bundle.why === null ? "" : ", slow";
-  return `Bundle B-${bundle.number}, ${bundle.transactions} transactions, ${howText(bundle, node)}${life}${slow}`;
+  return `Bundle B-${bundle.number}, ${bundle.blocks} ${bundle.blocks === 1 ? "block" : "blocks"}, ${bundle.transactions} transactions, ${howText(bundle, node)}${life}${slow}`;
 }
 
 // Bundles that are requeued return to their lane whether there is room or not; the limit is for new ones.
@@ -106,7 +108,7 @@ export function draw() {
   for (const state of LANES) {
     const lane = lanes.get(state);
     const here = order(state, all.filter((bundle) => bundle.state === state));
-    const limit = { Queued: node.depthMax, Submitted: node.inflightMax }[state];
+    const limit = { Submitted: node.inflightMax }[state];
     text(lane.many, state === "Finalized" ? "newest" : countText(here.length, limit));
     attribute(lane.many, "title", here.length > limit ? `${here.length} are here; ${limit} is the limit for new ones. Those that come back are not turned away.` : null);
     lane.empty.hidden = here.length > 0;
@@ -134,7 +136,7 @@ export function draw() {
 // How long a bundle has been in its state, and how long its guarantee is still waited for.
 function age() {
   for (const { bundle, age: shown } of cards.values()) {
-    const since = bundle.state === "Finalized" ? null : now() - (bundle.since ?? bundle.enqueuedAt);
+    const since = bundle.state === "Finalized" ? null : now() - (bundle.since ?? bundle.sealedAt);
     const left = bundle.givesUpAt === null ? "" : `, ${duration(bundle.givesUpAt - now())} left`;
     text(shown, since === null ? "" : `${duration(since)}${left}`);
   }
@@ -146,7 +148,7 @@ const GIVEN_UP_MAX = 8;
 
 function drawGivenUp(all) {
   const abandoned = all.filter(({ state }) => state === "Abandoned").sort((a, b) => a.number - b.number);
-  const released = all.filter(({ state }) => state === "Released").sort((a, b) => b.enqueuedAt - a.enqueuedAt);
+  const released = all.filter(({ state }) => state === "Released").sort((a, b) => b.sealedAt - a.sealedAt);
   const shown = abandoned.slice(0, GIVEN_UP_MAX);
   const more = abandoned.length - shown.length;
   const last = released.slice(0, GIVEN_UP_MAX - shown.length);

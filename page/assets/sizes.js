@@ -37,7 +37,7 @@ export function draw() {
   while (rows.length > sizes.length) rows.pop().item.remove();
   sizes.forEach(([block, witness, codes, , bundle, exports, gas, transactions], place) => {
     const made = rows[place];
-    text(made.block, `B-${block}`);
+    text(made.block, count(block));
     text(made.transactions, count(transactions));
     text(made.codes, bytes(codes));
     text(made.exports, `${count(exports)} of ${count(node.exportSegmentsMax)}`);

@@ -2,11 +2,11 @@
 
 use super::{Sources, accounts, assets, faults};
 use observe::{Line, health::Code};
-use queue::{Bundle, State};
+use queue::{Bundle, State, Unbundled};
 use rpc::{Insight, Snapshot, Times};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use types::{BlockId, CoreUse, Time};
+use types::{BlockId, CoreUse, Run, Time};
 
 /// So many final bundles are shown,
 const FINAL: usize = 24;
@@ -20,7 +20,7 @@ const STALLED: &str = "The journal cannot be written, so nothing is sent and not
 const SIZES: usize = 40;
 
 /// All parts: `node`, `health`, `heads`, `pool`, `refused`, `totals`, `slots`, `sizes`, `accounts`, `faults`, and one for each
-/// bundle.
+/// bundle, those that are not formed yet included.
 pub(super) fn all(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> {
     let snapshot = sources.feed.snapshot();
     let now = sources.clock.now();
@@ -47,9 +47,17 @@ pub(super) fn all(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> 
     let newest = || queue.finished.iter().rev();
     let released = newest().filter(|bundle| bundle.state == State::Released).take(RELEASED);
     let last = newest().filter(|bundle| bundle.state != State::Released).take(FINAL);
+    // Blocks that are in no bundle yet are shown as the one that they will be; it keeps its name when it is formed.
+    if let Some(unbundled) = &queue.unbundled {
+        let mut part = unbundled_part(&snapshot, unbundled, now);
+        if is_stalled {
+            part["why"] = json!(STALLED);
+        }
+        put(&part_name(&unbundled.run), part);
+    }
     for bundle in queue.bundles.iter().chain(last).chain(released) {
-        let times = sources.index.times(&bundle.block.hash);
-        let name = format!("b{}-{}", bundle.block.number, &bundle.block.hash.to_string()[2..10]);
+        let times = sources.index.times(&bundle.run.first.hash);
+        let name = part_name(&bundle.run);
         let mut part = bundle_part(&snapshot, bundle, &times, now);
         if is_stalled && !matches!(bundle.state, State::Finalized | State::Released) {
             part["why"] = json!(STALLED);
@@ -57,6 +65,10 @@ pub(super) fn all(sources: &Sources, viewers: usize) -> BTreeMap<String, Value> 
         put(&name, part);
     }
     parts
+}
+
+fn part_name(run: &Run) -> String {
+    format!("b{}-{}", run.first.number, &run.first.hash.to_string()[2..10])
 }
 
 /// A line of the log: number, time, level, text, and the number of the block that it is about.
@@ -80,7 +92,8 @@ fn heads(snapshot: &Snapshot, viewers: usize) -> Value {
         "finalSlot": health.final_slot,
         "lagBlocks": snapshot.insight.outlook.as_ref().map(|outlook| outlook.finality_lag()),
         "peers": health.peers,
-        "unfinished": snapshot.queue.bundles.len(),
+        "unfinished": snapshot.latest().id().number.saturating_sub(snapshot.tags.finalized.number),
+        "fullness": snapshot.queue.fullness as f64 / 1000.0,
         "openTransactions": open.map_or(0, |open| open.transactions.len()),
         "viewers": viewers,
     })
@@ -106,16 +119,16 @@ fn totals(snapshot: &Snapshot, sources: &Sources) -> Value {
         "windowsMissed": sources.observer.windows_missed(),
         "packages": stats.packages, "sends": stats.sends, "timeouts": stats.timeouts,
         "guaranteed": stats.guaranteed, "duplicateGuarantees": stats.duplicate_guarantees,
-        "releases": stats.releases,
+        "releases": stats.releases, "dissolved": stats.dissolved,
     })
 }
 
-/// The cores in the last slots: a slot, and for each core 0 (free), 1 (somebody else's) or block and version.
+/// The cores in the last slots: a slot, and for each core 0 (free), 1 (somebody else's) or bundle and version.
 fn slots(insight: &Insight) -> Value {
     let used = |used: &CoreUse| match used {
         CoreUse::Free => json!(0),
         CoreUse::Other => json!(1),
-        CoreUse::Ours { block, version } => json!([block, version]),
+        CoreUse::Ours { bundle, version } => json!([bundle, version]),
     };
     let slots = insight.slots.iter().map(|slot| {
         let cores = slot.cores.iter().map(used).collect::<Vec<_>>();
@@ -141,18 +154,45 @@ fn sizes(insight: &Insight) -> Value {
     json!(rows.collect::<Vec<_>>())
 }
 
+fn unbundled_part(snapshot: &Snapshot, unbundled: &Unbundled, now: Time) -> Value {
+    let outlook = snapshot.insight.outlook.as_deref();
+    let Unbundled { run, since, transactions, .. } = *unbundled;
+    let is_abandoned = snapshot.queue.abandoned_from.is_some_and(|from| from <= run.first.number);
+    json!({
+        "number": run.first.number,
+        "last": run.last.number,
+        "blocks": run.blocks(),
+        "hash": run.first.hash,
+        "formed": false,
+        "state": if is_abandoned { State::Abandoned } else { State::Queued { version: 1 } }.name(),
+        "transactions": transactions,
+        "sealedAt": since.as_millis(),
+        "since": null,
+        "version": 1,
+        "core": null,
+        "sends": 0,
+        "failed": 0,
+        "life": null,
+        "givesUpAt": null,
+        "why": outlook.and_then(|outlook| queue::why_unbundled(unbundled, outlook, now)),
+    })
+}
+
 fn bundle_part(snapshot: &Snapshot, bundle: &Bundle, times: &Times, now: Time) -> Value {
     let outlook = snapshot.insight.outlook.as_deref();
-    let ahead = outlook.and_then(|outlook| outlook.bundles.get(&bundle.block.number)).copied();
+    let ahead = outlook.and_then(|outlook| outlook.bundles.get(&bundle.number())).copied();
     let since = times.reached(&bundle.state);
     let ms = |time: Option<Time>| time.map(Time::as_millis);
     let version = bundle.versions.last();
     json!({
-        "number": bundle.block.number,
-        "hash": bundle.block.hash,
+        "number": bundle.number(),
+        "last": bundle.run.last.number,
+        "blocks": bundle.run.blocks(),
+        "hash": bundle.run.first.hash,
+        "formed": true,
         "state": bundle.state.name(),
-        "transactions": bundle.transactions.len(),
-        "enqueuedAt": bundle.enqueued_at.as_millis(),
+        "transactions": bundle.transactions(),
+        "sealedAt": bundle.sealed_at().as_millis(),
         "since": ms(since),
         "version": version_of(bundle),
         "core": version.map(|version| version.core),

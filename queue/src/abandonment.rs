@@ -1,6 +1,6 @@
 //! Which blocks are given up, by whom, and what became of the blocks that were sealed after the last release.
 //!
-//! At most one block is the root of what is abandoned: it and all above it are, or all above it while the root itself is
+//! At most one block, the first of its bundle or in none, is the root of what is abandoned: it and all above it are, or all above it while the root itself is
 //! allowed to try again.
 
 use types::ReleasedBy;
@@ -100,6 +100,11 @@ impl Abandonment {
     /// A block was applied.
     pub(crate) const fn note_passed(&mut self, number: u64) {
         self.passed_since_release |= number >= self.released_from;
+    }
+
+    /// The blocks from this number on were sealed after the last release.
+    pub(crate) const fn released_from(&self) -> u64 {
+        self.released_from
     }
 
     /// Whether a block that was sealed after the last release was applied.

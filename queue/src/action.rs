@@ -1,11 +1,13 @@
 //! What the queue wants done, and what became of it.
 
 use jam::{PackageHash, RefineContext};
-use types::{BlockId, ReleasedBy, Time};
+use types::{BlockId, ReleasedBy, Run, Time};
 
 /// What the driver shall do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
+    /// Pack these blocks, not on the thread that waits for the queue, and say when that is [done](crate::Queue::packed).
+    Pack(PackPlan),
     /// Build this version, [commit](crate::Queue::commit_submission) it, make the journal durable, look at the window
     /// again, and send it.
     Submit(Box<SubmissionPlan>),
@@ -19,11 +21,20 @@ pub enum Action {
     },
 }
 
+/// Blocks to be packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PackPlan {
+    /// The blocks.
+    pub run: Run,
+    /// Whether it must be exactly these, since they are a bundle already. If not, as many of them as a package holds.
+    pub is_fixed: bool,
+}
+
 /// A version to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SubmissionPlan {
-    /// The block.
-    pub block: BlockId,
+    /// The blocks.
+    pub run: Run,
     /// The version.
     pub version: u32,
     /// The core.
@@ -56,7 +67,7 @@ pub enum Blame {
     None,
     /// One of them may be why it failed.
     Suspect,
-    /// It held one transaction only, and blocks sealed after its last failure passed.
+    /// It was a bundle of its own and held one transaction only, and blocks sealed after its last failure passed.
     Alone,
 }
 
@@ -76,12 +87,14 @@ pub enum Sent {
 /// Why a block cannot enter the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EnqueueError {
-    /// Too many wait.
-    #[error("the queue is full: {0} bundles wait to be submitted")]
-    Full(usize),
-    /// Too many are not final.
-    #[error("{0} blocks are not final yet")]
-    Unfinished(usize),
+    /// Too much waits.
+    #[error("the queue is full: {blocks} blocks of {bytes} bytes wait")]
+    Full {
+        /// Blocks that wait.
+        blocks: usize,
+        /// Their bytes.
+        bytes: u64,
+    },
     /// A block was abandoned; nothing is built until it is clear what becomes of it.
     #[error("block {0} is abandoned; building pauses")]
     Paused(u64),
@@ -108,9 +121,9 @@ pub enum CommitSubmissionError {
     #[error("the bundle is not queued any more, or the core is taken")]
     Moved,
     /// The same version came out with other bytes.
-    #[error("version {version} of block {block} was rebuilt as another package")]
+    #[error("version {version} of bundle B-{block} was rebuilt as another package")]
     Rebuilt {
-        /// The block.
+        /// The bundle, by its first block.
         block: u64,
         /// The version.
         version: u32,

@@ -25,4 +25,10 @@ pub enum Mistake {
     NoDescendants,
     /// What reached no guarantor is sent again at once, as long as the window is open.
     ResendAtOnce,
+    /// A dead bundle of several blocks is released from its middle on.
+    ReleaseHalfRun,
+    /// The empty block that shows that the network works goes with others.
+    ProbeSharesRun,
+    /// Suspects go with others.
+    SuspectsShareRun,
 }

@@ -1,11 +1,11 @@
-//! One bundle: a block that never changes, the versions in which it was sent, and where it stands.
+//! One bundle: a run of blocks that never changes, the versions in which it was sent, and where it stands.
 
-use alloy_primitives::B256;
+use crate::sealed::QueuedBlock;
 use jam::{HeaderHash, PackageHash, RefineContext};
 use std::sync::Arc;
-use types::{BlockId, Time};
+use types::{BlockId, Run, Time};
 
-/// One version of a bundle: the block with one refine context. Its package hash is its identity on the chain.
+/// One version of a bundle: its blocks with one refine context. Its package hash is its identity on the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     /// Counts from 1.
@@ -24,7 +24,7 @@ pub struct Version {
     pub sends: u32,
     /// Whether a guarantor took it when it was last sent.
     pub taken: bool,
-    /// Whether it counts against the block: taken, and not guaranteed although nothing else stood in the way.
+    /// Whether it counts against the bundle: taken, and not guaranteed although nothing else stood in the way.
     pub counted: bool,
 }
 
@@ -60,7 +60,7 @@ pub enum State {
     Finalized,
     /// It failed too often, or stands on one that did. It waits until it is certain that it is dead.
     Abandoned,
-    /// It is dead, and its transactions are back in the pool.
+    /// It is dead, and the transactions of its blocks are back in the pool.
     Released,
 }
 
@@ -122,14 +122,12 @@ pub(crate) enum Seen {
 /// A bundle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bundle {
-    /// The block.
-    pub block: BlockId,
-    /// Its parent.
+    /// The first and the last of its blocks.
+    pub run: Run,
+    /// What the first one stands on.
     pub parent: BlockId,
-    /// Its transactions, by hash.
-    pub transactions: Arc<[B256]>,
-    /// When it was sealed.
-    pub enqueued_at: Time,
+    /// Its blocks, lowest first.
+    pub blocks: Arc<[QueuedBlock]>,
     /// All versions that were ever sent.
     pub versions: Vec<Version>,
     /// Where it stands.
@@ -145,12 +143,13 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    pub(crate) fn new(block: BlockId, parent: BlockId, transactions: Arc<[B256]>, at: Time) -> Self {
-        Self {
-            block,
+    /// `None` without a block.
+    pub(crate) fn new(parent: BlockId, blocks: Arc<[QueuedBlock]>) -> Option<Self> {
+        let run = Run { first: blocks.first()?.id, last: blocks.last()?.id };
+        Some(Self {
+            run,
             parent,
-            transactions,
-            enqueued_at: at,
+            blocks,
             versions: vec![],
             state: State::Queued { version: 1 },
             phase: Phase::Waiting { again: false },
@@ -158,7 +157,22 @@ impl Bundle {
             timer: None,
             since_height: 0,
             duplicates: 0,
-        }
+        })
+    }
+
+    /// The number of its first block, which it is known by.
+    pub const fn number(&self) -> u64 {
+        self.run.first.number
+    }
+
+    /// When its first block was sealed.
+    pub fn sealed_at(&self) -> Time {
+        self.blocks.first().map_or(Time::ZERO, |block| block.sealed_at)
+    }
+
+    /// How many transactions its blocks have.
+    pub fn transactions(&self) -> usize {
+        self.blocks.iter().map(|block| block.transactions as usize).sum()
     }
 
     /// How many versions count against it.

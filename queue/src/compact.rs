@@ -1,8 +1,9 @@
 //! Which records say nothing any more. A journal that drops them does not grow with the chain, only with what is
 //! unfinished.
 //!
-//! What a record about one block says matters as long as that block is unfinished. The others change what is abandoned;
-//! nothing enters the queue while something is, so those from before the oldest unfinished block entered are settled.
+//! What a record about one block, or about the bundle that begins with it, says matters as long as that block is unfinished. The
+//! others change what is abandoned; nothing enters the queue while something is, so those from before the oldest unfinished block
+//! entered are settled. So is a bundle that was dissolved before.
 //! The last release stays until a block from there on is final: it says which blocks count as having passed since.
 
 use crate::Record;
@@ -12,7 +13,8 @@ impl Record {
     /// The one block that it is about.
     const fn block(&self) -> Option<u64> {
         match self {
-            Self::Enqueued { block, .. } => Some(block.number),
+            Self::Enqueued { block, .. } => Some(block.id.number),
+            Self::Formed { first, .. } => Some(*first),
             Self::Submitted { block, .. } | Self::Taken { block, .. } | Self::Requeued { block, .. } => {
                 Some(*block)
             }
@@ -43,7 +45,7 @@ fn unfinished(records: &[Record]) -> (BTreeMap<u64, usize>, Option<u64>) {
     let (mut live, mut final_number) = (BTreeMap::new(), None);
     for (at, record) in records.iter().enumerate() {
         match record {
-            Record::Enqueued { block, .. } => drop(live.insert(block.number, at)),
+            Record::Enqueued { block, .. } => drop(live.insert(block.id.number, at)),
             Record::Released { from } => drop(live.split_off(from)),
             Record::Finalized { through } => {
                 live.retain(|number, _| *number > through.number);

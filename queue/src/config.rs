@@ -1,5 +1,6 @@
 //! The queue's parameters, with their defaults and units.
 
+use crate::sealed::Size;
 use jam::Params;
 use types::Duration;
 
@@ -9,8 +10,8 @@ pub enum Policy {
     /// Anchor two blocks back; after a timeout the same bytes again while their anchor lives, then a new version.
     #[default]
     Pectin,
-    /// The queue specification to the letter: an anchor the older the shorter the queue is, a new version at every
-    /// timeout.
+    /// The queue specification to the letter: a bundle is one block, an anchor the older the shorter the queue is, a new version
+    /// at every timeout.
     Spec,
 }
 
@@ -23,25 +24,33 @@ pub struct Config {
     pub max_inflight: usize,
     /// How long to wait for a guarantee while the core is free.
     pub guarantee_timeout: Duration,
-    /// Versions that may fail before a block is abandoned.
+    /// Versions that may fail before a bundle is abandoned.
     pub max_retries: u32,
     /// The submission window opens this long before the next slot,
     pub window_opens_before: Duration,
     /// and closes this long before it.
     pub window_closes_before: Duration,
-    /// Bundles that may wait to be submitted.
-    pub max_depth: usize,
+    /// Packing begins this long before the window opens.
+    pub pack_before: Duration,
+    /// Blocks that one bundle may have.
+    pub run_blocks_max: usize,
+    /// What the blocks of one bundle may take, as far as can be known before it is packed.
+    pub run_max: Size,
+    /// What may wait to be submitted. From half of it on sealing slows down, at all of it it stops.
+    pub unsent_max: Size,
+    /// What may be sealed and not final.
+    pub unfinished_max: Size,
+    /// Blocks that may wait to be submitted, if that is limited too.
+    pub max_depth: Option<usize>,
     /// Blocks that an anchor may be among.
     pub history: u16,
     /// Blocks that an anchor must have left when it is submitted.
     pub anchor_margin: u16,
     /// How anchors are chosen and what a timeout does.
     pub policy: Policy,
-    /// Sealed blocks that are not final.
-    pub max_unfinished: usize,
-    /// No block farther than this above the applied head is submitted.
-    pub submit_ahead_max: u64,
-    /// From this many blocks of finality lag on, an abandoned block gets another version instead of waiting.
+    /// Bundles that may be submitted ahead of the applied head.
+    pub submit_ahead_max: usize,
+    /// From this many blocks of finality lag on, an abandoned bundle gets another version instead of waiting.
     pub finality_lag_blocks: u64,
     /// Slots that a lookup anchor may be old, with some room for the time until the report.
     pub lookup_age_max: u32,
@@ -65,11 +74,15 @@ impl Config {
             max_retries: 3,
             window_opens_before: scaled(3000),
             window_closes_before: scaled(1000),
-            max_depth: 12,
+            pack_before: scaled(1000),
+            run_blocks_max: usize::MAX,
+            run_max: Size::MAX,
+            unsent_max: Size::MAX,
+            unfinished_max: Size::MAX,
+            max_depth: None,
             history: params.recent_blocks,
             anchor_margin: 2,
             policy: Policy::Pectin,
-            max_unfinished: 64,
             submit_ahead_max: 32,
             finality_lag_blocks: 12,
             lookup_age_max: params.lookup_anchor_age_max.saturating_sub(u32::from(params.recent_blocks)),
@@ -78,6 +91,12 @@ impl Config {
             #[cfg(feature = "bugs")]
             mistake: None,
         }
+    }
+
+    /// The same under the queue specification's policy: bundles of one block, of which twelve may wait.
+    #[must_use]
+    pub fn by_specification(self) -> Self {
+        Self { policy: Policy::Spec, run_blocks_max: 1, max_depth: Some(12), ..self }
     }
 
     /// How far back the anchor of a new version is, in blocks, with so many bundles ahead of it.
@@ -106,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_specified_offset_shrinks_with_the_queue() {
-        let config = Config { policy: Policy::Spec, ..Config::new(&Params::TINY, 6000) };
+        let config = Config::new(&Params::TINY, 6000).by_specification();
         let offsets = [0, 1, 2, 4, 6, 8, 10, 12].map(|ahead| config.anchor_offset(ahead));
         assert_eq!(offsets, [6, 6, 5, 4, 3, 2, 1, 1]);
     }

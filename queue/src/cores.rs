@@ -98,6 +98,11 @@ impl Cores {
         self.available().next().is_some()
     }
 
+    /// How many cores were given to no bundle and can be reached.
+    pub(crate) fn available_len(&self) -> usize {
+        self.available().count()
+    }
+
     /// A core for a bundle: rather a free one, rather not the one it was on before.
     pub(crate) fn choose(&self, not: Option<u16>) -> Option<u16> {
         self.available().find(|core| Some(*core) != not).or_else(|| self.available().next())

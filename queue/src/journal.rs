@@ -34,9 +34,17 @@ pub enum Impossible {
     /// A block entered while another one was abandoned.
     #[error("block {0} entered while building paused")]
     Paused(BlockId),
-    /// Something is said of a block that is not there.
-    #[error("there is no unfinished block {0}")]
+    /// Something is said of a block or bundle that is not there.
+    #[error("there is no unfinished block {0}, or no bundle that begins with it")]
     Unknown(u64),
+    /// A bundle was formed of blocks that are not there or in another bundle, or dissolved into what it is not made of.
+    #[error("blocks {first} to {last} cannot be a bundle")]
+    Bundle {
+        /// The first.
+        first: u64,
+        /// The last.
+        last: u64,
+    },
     /// A version was sent that was not the next one, on a core that there is not, or with other bytes than before.
     #[error("version {version} of block {block} was not the one to be sent")]
     Version {
@@ -60,7 +68,9 @@ impl Queue {
     /// That the record could be written now.
     pub(crate) fn check(&self, record: &Record) -> Result<(), Impossible> {
         match record {
-            Record::Enqueued { block, parent, .. } => self.check_enqueued(*block, *parent),
+            Record::Enqueued { block, parent } => self.check_enqueued(block.id, *parent),
+            Record::Formed { first, last } => self.check_formed(*first, *last),
+            Record::Dissolved { first, second, last } => self.check_dissolved(*first, *second, *last),
             Record::Submitted { block, version } => self.check_submitted(*block, version),
             Record::Taken { block, version } => {
                 let last = self.bundles.get(*block).ok_or(Impossible::Unknown(*block))?.versions.last();
@@ -80,15 +90,49 @@ impl Queue {
                 (*from > self.bundles.base().number).then_some(()).ok_or(Impossible::Finality(*from))
             }
             Record::Finalized { through } => {
-                self.bundles.get_block(*through).map(drop).ok_or(Impossible::Finality(through.number))
+                self.bundles.ending_with(*through).map(drop).ok_or(Impossible::Finality(through.number))
             }
         }
     }
 
-    /// That the journal could end now: what is abandoned is there.
+    /// That the journal could end now: bundles leave no gap, and what is abandoned is there.
     pub(crate) fn check_end(&self) -> Result<(), Impossible> {
-        let missing = self.abandonment.from().filter(|from| self.bundles.get(*from).is_none());
+        let mut next = self.bundles.base().number.checked_add(1);
+        for bundle in self.bundles.iter() {
+            let (first, last) = (bundle.run.first.number, bundle.run.last.number);
+            if next != Some(first) {
+                return Err(Impossible::Bundle { first, last });
+            }
+            next = last.checked_add(1);
+        }
+        let is_there = |from: u64| self.bundles.get(from).is_some() || Some(from) >= next;
+        let missing =
+            self.abandonment.from().filter(|from| !is_there(*from) || self.bundles.block(*from).is_none());
         missing.map_or(Ok(()), |from| Err(Impossible::Unknown(from)))
+    }
+
+    fn check_formed(&self, first: u64, last: u64) -> Result<(), Impossible> {
+        let wrong = Impossible::Bundle { first, last };
+        self.bundles.run_of(first, last).ok_or(wrong)?;
+        let is_alone = first == last || !self.bundles.blocks(first..=last).any(|block| block.is_alone);
+        let may = is_alone && self.bundles.is_unbundled(first, last);
+        may.then_some(()).ok_or(wrong)
+    }
+
+    /// The parts of a bundle that are final may be missing.
+    fn check_dissolved(&self, first: u64, second: u64, last: u64) -> Result<(), Impossible> {
+        let wrong = Impossible::Bundle { first, last };
+        let is_split = first < second && second <= last;
+        let may = match self.bundles.get(first) {
+            Some(bundle) => bundle.run.last.number == last,
+            None => self.bundles.block(first).is_none() && self.may_form_rest(second, last),
+        };
+        (is_split && may).then_some(()).ok_or(wrong)
+    }
+
+    fn may_form_rest(&self, second: u64, last: u64) -> bool {
+        let is_gone = self.bundles.block(second).is_none() && self.bundles.block(last).is_none();
+        is_gone || self.bundles.run_of(second, last).is_some() && self.bundles.is_unbundled(second, last)
     }
 
     fn check_enqueued(&self, block: BlockId, parent: BlockId) -> Result<(), Impossible> {
@@ -108,7 +152,7 @@ impl Queue {
                 (last.package, &last.context, last.anchor_height)
                     == (version.package, &version.context, version.anchor_height)
             }
-            None => self.bundles.block_of(&version.package).is_none(),
+            None => self.bundles.bundle_of(&version.package).is_none(),
         };
         let sends = last.map_or(0, |last| last.sends);
         let is_next = bundle.state == State::Queued { version: version.number }

@@ -7,16 +7,19 @@
 //!     │  └──────────────────────────┘                   │                          │
 //!     └───────── dropped after U slots, reorged away, accumulated but not applied ─┘
 //!
-//!   too many counted versions ─▶ Abandoned ─── dead on the finalized chain ──▶ Released (back to the pool)
+//!   too many counted versions ─▶ Abandoned ─── dead on the finalized chain ──▶ one block: Released (back to the pool)
+//!                                    │                                     └──▶ more: dissolved into two, Queued
 //!                                    └── the chain has it after all ──▶ Guaranteed …
 //! ```
 //!
-//! A bundle is one EVM block, fixed when it is sealed. Versions differ only in the refine context, and every version
-//! ever sent is remembered. The queue is a pure machine:
+//! A bundle is a run of consecutive sealed blocks. Blocks are sealed at a pace of their own and wait in no bundle; shortly before a
+//! submission window opens, those that wait are packed, lowest first, as many as a package holds. The bundle is formed when it is
+//! first sent, and fixed from then on: versions differ only in the refine context, and every version ever sent is remembered.
+//! The queue is a pure machine:
 //!
 //! | told | asked |
 //! |---|---|
-//! | [`Queue::enqueue`] a sealed block | [`Queue::poll_action`]: submit, release, halt |
+//! | [`Queue::enqueue`] a sealed block, [`Queue::packed`] a run | [`Queue::poll_action`]: pack, submit, release, halt |
 //! | [`Queue::handle_chain`]: a new view of chain and service | [`Queue::poll_timeout`]: when to come back |
 //! | [`Queue::handle_sent`]: how sending ended | [`Queue::take_records`]: what must be durable first |
 //! | [`Queue::handle_timeout`]: the time | [`Queue::drain_events`], [`Queue::snapshot`], [`Queue::outlook`] |
@@ -27,10 +30,11 @@
 //!
 //! **Record before act.** [`Queue::commit_submission`] writes the record; the bytes leave when it is durable.
 //!
-//! **Silence is no evidence.** A version counts against its block only if a guarantor took it and blocks arrived while
-//! its core was free through the whole timeout. After [`Config::max_retries`] such versions the block and all that
-//! stand on it are abandoned. They are released, in order and in one step, when no version can ever be applied any
-//! more: judged on the *finalized* chain.
+//! **Silence is no evidence.** A version counts against its bundle only if a guarantor took it and blocks arrived while
+//! its core was free through the whole timeout. After [`Config::max_retries`] such versions the bundle and all that
+//! stand on it are abandoned. When no version can ever be applied any more, judged on the *finalized* chain, a bundle of several
+//! blocks is dissolved into halves, which are sent again: the same blocks. Only a bundle of one block is released with all that
+//! stand on it, in order and in one step.
 //!
 //! **Bytes.** [`Record::to_bytes`] is what a journal keeps, and [`Record::still_needed`] says what it may drop. Records that
 //! no queue could have written are a [`JournalError`].
@@ -39,20 +43,22 @@
 //!
 //! ```
 //! use jam::{Params, SlotClock};
-//! use queue::{Config, Queue};
+//! use queue::{Config, Queue, QueuedBlock, Size};
 //! use types::{BlockId, Time};
 //!
 //! let genesis = BlockId::new(0, [0; 32].into());
-//! let block = BlockId::new(1, [1; 32].into());
+//! let id = BlockId::new(1, [1; 32].into());
+//! let size = Size { bytes: 2_000, gas: 21_000, export_bytes: 900 };
+//! let block = QueuedBlock { id, transactions: 1, is_alone: false, size, sealed_at: Time::ZERO };
 //! let config = Config::new(&Params::TINY, 6000);
 //! let mut queue = Queue::new(config.clone(), SlotClock::common_era(&Params::TINY), genesis);
-//! queue.enqueue(block, genesis, [].into(), Time::ZERO)?;
+//! queue.enqueue(block, genesis)?;
 //! // Nothing is sent before there is a chain to anchor on, and every decision is in the journal.
 //! assert_eq!(queue.poll_action(Time::ZERO), None);
 //! let records = queue.take_records();
 //! let clock = SlotClock::common_era(&Params::TINY);
 //! let again = Queue::restore(config, clock, genesis, records, Time::ZERO)?;
-//! assert_eq!(again.snapshot().bundles, queue.snapshot().bundles);
+//! assert_eq!(again.snapshot().unbundled, queue.snapshot().unbundled);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -73,9 +79,11 @@ pub mod model;
 mod observe;
 mod outbox;
 mod outlook;
+mod packing;
 mod queue;
 mod record;
 mod release;
+mod sealed;
 mod service_view;
 mod slow;
 mod snapshot;
@@ -85,7 +93,9 @@ mod submit;
 mod tests;
 mod window;
 
-pub use action::{Action, Blame, CommitSubmissionError, EnqueueError, Released, Sent, SubmissionPlan};
+pub use action::{
+    Action, Blame, CommitSubmissionError, EnqueueError, PackPlan, Released, Sent, SubmissionPlan,
+};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use bundle::{Bundle, State, Version};
@@ -95,9 +105,10 @@ pub use journal::{Impossible, JournalError};
 pub use outlook::{Ahead, Hold, Outlook};
 pub use queue::Queue;
 pub use record::Record;
+pub use sealed::{QueuedBlock, Size};
 pub use service_view::{ServiceTracker, ServiceView};
-pub use slow::why_slow;
-pub use snapshot::{JournalState, Snapshot, Stats};
+pub use slow::{why_slow, why_unbundled};
+pub use snapshot::{JournalState, Snapshot, Stats, Unbundled};
 
 /// The features for tests that this crate was compiled with; none in a product build.
 pub const TEST_FEATURES: &[&str] = &[

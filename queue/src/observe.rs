@@ -1,7 +1,7 @@
 //! What the chain says: every bundle whose inputs changed is judged anew, by index.
 
 use crate::{
-    Action, Queue, Record, Version,
+    Action, Bundle, Queue, Record, Version,
     bundle::{Phase, Seen, State},
     chain_head::{ChainHead, ChainInput},
 };
@@ -14,7 +14,7 @@ impl Queue {
     /// Takes a new view of the chain and of the service.
     pub fn handle_chain(&mut self, input: &ChainInput<'_>, now: Time) {
         let mut affected = self.affected_by_service(input);
-        affected.extend(input.packages.iter().filter_map(|package| self.bundles.block_of(package)));
+        affected.extend(input.packages.iter().filter_map(|package| self.bundles.bundle_of(package)));
         let is_first = self.head.replace(ChainHead::of(input, self.config.history)).is_none();
         self.watch_for_foreign_head(input.service.best.head());
         if is_first {
@@ -49,7 +49,7 @@ impl Queue {
             }
             let (a, b) = (old.head().number, new.head().number);
             affected.extend(self.bundles.numbers(a.min(b)..=a.max(b)));
-            affected.extend(old.waiting().chain(new.waiting()).map(|block| block.number));
+            affected.extend(old.waiting().chain(new.waiting()).map(|(first, _)| first));
         }
         affected
     }
@@ -57,11 +57,8 @@ impl Queue {
     /// A head that was not built here stops everything.
     fn watch_for_foreign_head(&mut self, head: BlockId) {
         let base = self.bundles.base();
-        let ours = match self.bundles.get(head.number) {
-            Some(bundle) => bundle.block == head,
-            None => head == base || head.number < base.number,
-        };
-        if !ours && self.halted.is_none() {
+        let is_ours = head == base || head.number < base.number || self.bundles.ending_with(head).is_some();
+        if !is_ours && self.halted.is_none() {
             self.halted = Some(head);
             self.outbox.tell(Event::ForeignHead { head });
             self.outbox.push_action(Action::Halt { head });
@@ -109,8 +106,9 @@ impl Queue {
             self.decide(Record::Requeued { block: number, counted: false, again: false });
         }
         if seen != before {
+            let last = self.bundles.get(number).map_or(number, |bundle| bundle.run.last.number);
             if matches!(seen, Seen::Applied | Seen::Final) {
-                self.abandonment.note_passed(number);
+                self.abandonment.note_passed(last);
             }
             self.change(number, |bundle| bundle.seen = seen);
         }
@@ -135,14 +133,14 @@ impl Queue {
     fn look(&mut self, number: u64, input: &ChainInput<'_>) -> Seen {
         self.note_duplicates(number, input);
         let Some(bundle) = self.bundles.get(number) else { return Seen::Nowhere };
-        if self.is_applied(number, &input.service.finalized) {
+        if self.is_applied(bundle, &input.service.finalized) {
             return Seen::Final;
         }
-        if self.is_applied(number, &input.service.best) {
+        if self.is_applied(bundle, &input.service.best) {
             return Seen::Applied;
         }
         let mut found: Option<(u32, Option<u16>)> = None;
-        let known = |version: &&Version| self.bundles.block_of(&version.package).is_some();
+        let known = |version: &&Version| self.bundles.bundle_of(&version.package).is_some();
         for version in bundle.versions.iter().filter(known) {
             let place = match input.view.fate(version.package) {
                 Fate::Reported { core, .. } => Some(core),
@@ -155,7 +153,7 @@ impl Queue {
             };
             found = found.or(Some((version.number, place)));
         }
-        let waits = input.service.best.is_waiting(&bundle.block.hash);
+        let waits = input.service.best.is_waiting(bundle.number(), &bundle.run.last.hash);
         let last = bundle.versions.last().map_or(1, |version| version.number);
         match (found, waits) {
             (Some((version, core)), _) => Seen::Guaranteed { version, core },
@@ -167,7 +165,7 @@ impl Queue {
     /// Counts the versions that are guaranteed beside the first one.
     fn note_duplicates(&mut self, number: u64, input: &ChainInput<'_>) {
         let Some(bundle) = self.bundles.get(number) else { return };
-        let block = bundle.block;
+        let run = bundle.run;
         let stands = |fate: Fate| {
             matches!(fate, Fate::Reported { .. } | Fate::Available { .. } | Fate::Accumulated { .. })
         };
@@ -179,19 +177,19 @@ impl Queue {
         let more = self.bundles.raise_duplicates(number, duplicates);
         if more > 0 {
             self.stats.duplicate_guarantees += more as u64;
-            self.outbox.tell(Event::DuplicateGuarantee { block });
+            self.outbox.tell(Event::DuplicateGuarantee { run });
         }
     }
 
     /// Whether the service has applied a bundle: its head is the bundle or a block on top of it.
-    fn is_applied(&self, number: u64, service: &ServiceState) -> bool {
+    fn is_applied(&self, bundle: &Bundle, service: &ServiceState) -> bool {
         let head = service.head();
-        head.number >= number && self.bundles.get_block(head).is_some()
+        head.number >= bundle.run.last.number && self.bundles.ending_with(head).is_some()
     }
 
     /// Everything up to the service's final head is final.
     fn finalize(&mut self, head: BlockId) {
-        if self.bundles.get_block(head).is_some() && self.halted.is_none() {
+        if self.bundles.ending_with(head).is_some() && self.halted.is_none() {
             let last = self.bundles.numbers(..=head.number).collect::<Vec<_>>();
             for number in last {
                 self.change(number, |bundle| bundle.seen = Seen::Final);

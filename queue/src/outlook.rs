@@ -3,10 +3,10 @@
 //! Nothing is decided here. It is what the queue already knows, gathered for whoever watches; [`why_slow`](crate::why_slow)
 //! makes sentences of it.
 
-use crate::{Bundle, Config, Queue, bundle::State};
+use crate::{Bundle, Config, Queue, bundle::State, submit::Next};
 use jam::SlotClock;
 use std::collections::BTreeMap;
-use types::{Duration, ReleasedBy, Time};
+use types::{Duration, ReleasedBy, Run, Time};
 
 /// Why a bundle that waits has not been sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ pub enum Hold {
         /// How many of them wait.
         bundles: usize,
     },
-    /// It is too far above the applied head.
+    /// Too many bundles before it are not applied yet.
     TooFar {
         /// The applied head's number.
         applied: u64,
@@ -58,7 +58,7 @@ pub struct Outlook {
     pub best: Option<(u32, u64)>,
     /// The slot and height of the finalized block.
     pub finalized: Option<(u32, u64)>,
-    /// Versions that may fail before a block is abandoned.
+    /// Versions that may fail before a bundle is abandoned.
     pub retries_max: u32,
     /// How long a guarantee is waited for.
     pub guarantee_timeout: Duration,
@@ -66,14 +66,16 @@ pub struct Outlook {
     pub history: u16,
     /// Blocks that an anchor must have left to be sent once more.
     pub anchor_margin: u16,
-    /// How far above the applied head a block may be sent.
-    pub submit_ahead_max: u64,
+    /// Bundles that may be sent ahead of the applied head.
+    pub submit_ahead_max: usize,
     /// The lowest abandoned block.
     pub abandoned_from: Option<u64>,
     /// Who gave that block up.
     pub abandoned_by: ReleasedBy,
-    /// What lies ahead of each unfinished bundle, by block number.
+    /// What lies ahead of each unfinished bundle, by the number of its first block.
     pub bundles: BTreeMap<u64, Ahead>,
+    /// What holds back the blocks that are in no bundle yet, if there are any.
+    pub unbundled: Option<Hold>,
 }
 
 impl Outlook {
@@ -91,6 +93,7 @@ impl Outlook {
             abandoned_from: None,
             abandoned_by: ReleasedBy::Chain,
             bundles: BTreeMap::new(),
+            unbundled: None,
         }
     }
 
@@ -110,11 +113,8 @@ impl Queue {
             finalized: head.map(|head| (head.finalized().slot, head.finalized().height)),
             abandoned_from: self.abandonment.from(),
             abandoned_by: self.abandonment.by(),
-            bundles: self
-                .bundles
-                .iter()
-                .map(|bundle| (bundle.block.number, self.ahead(bundle, now)))
-                .collect(),
+            bundles: self.bundles.iter().map(|bundle| (bundle.number(), self.ahead(bundle, now))).collect(),
+            unbundled: self.bundles.first_unbundled().map(|block| self.hold(block.id.number, now)),
             ..Outlook::empty(&self.config, self.window.clock())
         }
     }
@@ -124,7 +124,7 @@ impl Queue {
         Ahead {
             anchor_life: bundle.versions.last().map(|version| life(version.context.anchor)),
             gives_up_at: bundle.timer.map(|since| since + self.config.guarantee_timeout),
-            hold: matches!(bundle.state, State::Queued { .. }).then(|| self.hold(bundle.block.number, now)),
+            hold: matches!(bundle.state, State::Queued { .. }).then(|| self.hold(bundle.number(), now)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Queue {
         match () {
             () if self.halted.is_some() => Hold::Halted,
             () if !self.has_core() => Hold::Inflight { submitted },
-            () if self.bundles.first_queued() != Some(number) => {
+            () if self.bundles.first_queued().is_some_and(|first| first != number) => {
                 Hold::Behind { bundles: self.bundles.queued_before(number) }
             }
             () if self.is_too_far(number) => Hold::TooFar { applied: head.applied() },
@@ -145,11 +145,23 @@ impl Queue {
         }
     }
 
-    /// The bundle that the open or next window is for, and when that window closes; `None` if nothing could be sent in
-    /// it.
-    pub fn next_departure(&self, now: Time) -> Option<(types::BlockId, Time)> {
-        let number = self.bundles.first_queued().filter(|_| self.can_submit() && !self.is_held(now))?;
-        let closes = self.window.next_closing(now, !self.failed_in_this_slot(now));
-        Some((self.bundles.get(number)?.block, closes))
+    /// The bundle that must leave in the open or the next window, or the first block of one that is not formed yet, and when
+    /// that window closes; `None` if nothing could be sent in it.
+    pub fn next_departure(&self, now: Time) -> Option<(Run, Time)> {
+        if !self.can_submit() || self.is_held(now) {
+            return None;
+        }
+        let (run, is_in_time) = match self.next_up()? {
+            Next::Bundle(first) => (self.bundles.get(first)?.run, true),
+            // To pack takes its time, and what is sealed after a run was sent waits for the next window.
+            Next::Unbundled(first) => {
+                let block = self.bundles.block(first)?;
+                let packed_from = self.window.opening(now) - self.config.pack_before;
+                let is_closed = self.packing.is_closed(self.window.slot_at(now));
+                (Run::of(block.id), !is_closed && block.sealed_at < packed_from)
+            }
+        };
+        let is_of_use = is_in_time && !self.failed_in_this_slot(now);
+        Some((run, self.window.next_closing(now, is_of_use)))
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! | part | what it owns |
 //! |---|---|
-//! | [`BundleSet`] | the chain of unfinished bundles, their indexes, and the last finished ones |
+//! | [`BundleSet`] | the chain of unfinished blocks, the bundles over it, their indexes, and the last finished ones |
 //! | [`Cores`] | which bundle has which core, which cores are busy, which can be reached |
 //! | [`Deadlines`] | when guarantees are given up, and when anchors are too old |
+//! | [`Packing`] | which runs are packed and ready, and which are being packed |
 //! | [`SubmissionWindow`] | when may be sent, and what failed in this slot |
 //! | [`ChainHead`] | the last view of chain and service, and the blocks that can be anchors |
 //! | [`Abandonment`] | what is given up, by whom, and what passed since the last release |
@@ -24,11 +25,12 @@ use crate::{
     cores::Cores,
     deadlines::{Deadlines, Wait},
     outbox::Outbox,
+    packing::Packing,
+    sealed::QueuedBlock,
     window::SubmissionWindow,
 };
-use alloy_primitives::B256;
 use jam::SlotClock;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 use types::{BlockId, Event, Time};
 
 /// The bundles on their way. Pure: it is told what happened, and asked what to do.
@@ -38,6 +40,7 @@ pub struct Queue {
     pub(crate) bundles: BundleSet,
     pub(crate) cores: Cores,
     pub(crate) deadlines: Deadlines,
+    pub(crate) packing: Packing,
     pub(crate) window: SubmissionWindow,
     /// The last view of the chain, once there is one.
     pub(crate) head: Option<ChainHead>,
@@ -55,6 +58,7 @@ impl Queue {
             bundles: BundleSet::new(base, config.retained),
             cores: Cores::new(config.cores),
             deadlines: Deadlines::new(config.guarantee_timeout, config.history),
+            packing: Packing::default(),
             window: SubmissionWindow::new(clock, &config),
             head: None,
             abandonment: Abandonment::default(),
@@ -79,7 +83,7 @@ impl Queue {
         let displaced = |number: u64| !queue.cores.owners().any(|owner| owner == number);
         // A core that was given to another bundle since: it was guaranteed then. If it is not now, a new version.
         let again = out.map(|bundle| {
-            let number = bundle.block.number;
+            let number = bundle.number();
             (number, displaced(number), answered(bundle))
         });
         let again = again.filter(|(_, displaced, answered)| *displaced || !answered).collect::<Vec<_>>();
@@ -119,19 +123,13 @@ impl Queue {
     }
 
     /// Takes a sealed block. It must stand on the newest one.
-    pub fn enqueue(
-        &mut self,
-        block: BlockId,
-        parent: BlockId,
-        transactions: Arc<[B256]>,
-        now: Time,
-    ) -> Result<(), EnqueueError> {
+    pub fn enqueue(&mut self, block: QueuedBlock, parent: BlockId) -> Result<(), EnqueueError> {
         self.may_enqueue()?;
         let newest = self.newest();
-        if parent != newest || Some(block.number) != newest.number.checked_add(1) {
+        if parent != newest || Some(block.id.number) != newest.number.checked_add(1) {
             return Err(EnqueueError::Parent { found: parent, newest });
         }
-        self.decide(Record::Enqueued { block, parent, transactions, at: now });
+        self.decide(Record::Enqueued { block, parent });
         Ok(())
     }
 
@@ -143,13 +141,21 @@ impl Queue {
         if let Some(from) = self.abandonment.from() {
             return Err(EnqueueError::Paused(from));
         }
-        if self.bundles.len() >= self.config.max_unfinished {
-            return Err(EnqueueError::Unfinished(self.bundles.len()));
+        let waiting = self.bundles.queued() + self.bundles.unbundled_len();
+        if self.config.max_depth.is_some_and(|max| waiting >= max) {
+            return Err(EnqueueError::Full { blocks: waiting, bytes: self.bundles.unbundled_size().bytes });
         }
-        if self.bundles.queued() >= self.config.max_depth {
-            return Err(EnqueueError::Full(self.bundles.queued()));
+        if self.fullness() >= 1000 {
+            let bytes = self.bundles.size().bytes;
+            return Err(EnqueueError::Full { blocks: self.bundles.blocks_len(), bytes });
         }
         Ok(())
+    }
+
+    /// How much of what may wait does, in thousandths: of what may be unsent, or of what may be unfinished.
+    pub fn fullness(&self) -> u64 {
+        let unsent = self.bundles.unbundled_size().thousandths_of(&self.config.unsent_max);
+        unsent.max(self.bundles.size().thousandths_of(&self.config.unfinished_max))
     }
 
     /// The clock was corrected: it is `now`, although later times were told before. No timeout waits for the time that
@@ -160,7 +166,7 @@ impl Queue {
             bundle.timer.is_some_and(|since| since > now)
                 || bundle.versions.iter().any(|version| version.sent_at > now)
         };
-        let later = self.bundles.iter().filter(|bundle| is_later(bundle)).map(|bundle| bundle.block.number);
+        let later = self.bundles.iter().filter(|bundle| is_later(bundle)).map(Bundle::number);
         for number in later.collect::<Vec<_>>() {
             self.change(number, |bundle| {
                 bundle.timer = bundle.timer.map(|since| since.min(now));
@@ -205,9 +211,13 @@ impl Queue {
     /// Carries a decision out. Everything that the journal can change is changed here and nowhere else.
     fn apply(&mut self, record: &Record) {
         match record {
-            Record::Enqueued { block, parent, transactions, at } => {
-                self.bundles.put_back(Bundle::new(*block, *parent, Arc::clone(transactions), *at));
-                self.outbox.tell(Event::Sealed { block: *block, transactions: transactions.len() });
+            Record::Enqueued { block, .. } => {
+                self.bundles.push(*block);
+                let transactions = block.transactions as usize;
+                self.outbox.tell(Event::Sealed { block: block.id, transactions });
+            }
+            Record::Formed { first, last } => {
+                self.bundles.form(*first, *last);
             }
             Record::Submitted { block, version } => self.apply_submitted(*block, version),
             Record::Taken { block, version } => self.change(*block, |bundle| {
@@ -230,6 +240,7 @@ impl Queue {
                 let first = self.abandonment.revive();
                 self.apply_abandonment(first);
             }
+            Record::Dissolved { first, second, last } => self.apply_dissolved(*first, *second, *last),
             Record::Released { from } => self.apply_released(*from),
             Record::Finalized { through } => self.apply_finalized(*through),
         }
@@ -266,20 +277,35 @@ impl Queue {
         }
     }
 
+    /// A dead bundle becomes two of the same blocks. Of a journal of which records about final blocks are dropped the first one
+    /// may be missing, or both.
+    fn apply_dissolved(&mut self, first: u64, second: u64, last: u64) {
+        if let Some(bundle) = self.bundles.dissolve(first) {
+            self.stop_waiting(&bundle);
+            self.bundles.form(first, second.saturating_sub(1));
+        }
+        self.bundles.form(second, last);
+        self.packing.forget_from(first);
+        let first = self.abandonment.revive();
+        self.apply_abandonment(first);
+    }
+
     fn apply_released(&mut self, from: u64) {
-        for bundle in self.bundles.take_from(from).into_values() {
+        for bundle in self.bundles.take_from(from) {
             self.stop_waiting(&bundle);
             self.bundles.retire(bundle, State::Released);
         }
+        self.packing.forget_from(from);
         self.abandonment.release(from);
         self.stats.releases += 1;
     }
 
     fn apply_finalized(&mut self, through: BlockId) {
-        for bundle in self.bundles.take_through(through).into_values() {
+        for bundle in self.bundles.take_through(through) {
             self.stop_waiting(&bundle);
             self.bundles.retire(bundle, State::Finalized);
         }
+        self.packing.forget_through(through.number);
     }
 
     /// Changes a bundle, decides anew where it stands, and keeps the parts in step with it.
@@ -305,13 +331,13 @@ impl Queue {
         {
             return State::Queued { version: bundle.next_version() };
         }
-        bundle.derive(self.abandonment.covers(bundle.block.number))
+        bundle.derive(self.abandonment.covers(bundle.number()))
     }
 
     /// Takes core and deadlines from a bundle that is submitted.
     fn stop_waiting(&mut self, bundle: &Bundle) {
         if let State::Submitted { core, .. } = bundle.state {
-            self.cores.take_back(core, bundle.block.number);
+            self.cores.take_back(core, bundle.number());
             self.deadlines.remove(wait(bundle));
         }
     }
@@ -322,7 +348,7 @@ impl Queue {
             bundle.timer = None;
             return;
         };
-        self.cores.give(core, bundle.block.number, sent_at);
+        self.cores.give(core, bundle.number(), sent_at);
         let since = bundle.timer.unwrap_or(sent_at).max(sent_at);
         bundle.timer = (!self.cores.is_occupied(core)).then_some(since);
         self.deadlines.insert(wait(bundle));
@@ -335,20 +361,22 @@ impl Queue {
 
     /// The event of a move.
     fn tell_move(&mut self, bundle: &Bundle, next: State) {
-        let block = bundle.block;
+        let run = bundle.run;
         let event = match next {
-            State::Submitted { version, core, .. } => Event::Submitted { block, version, core },
+            State::Submitted { version, core, .. } => Event::Submitted { run, version, core },
             State::Guaranteed { version, .. } if !matches!(bundle.state, State::Guaranteed { .. }) => {
                 self.stats.guaranteed += 1;
-                Event::Guaranteed { block, version }
+                // It is not going to be sent soon; the driver forgets the bytes.
+                self.packing.forget(bundle.number());
+                Event::Guaranteed { run, version }
             }
-            State::Accumulated => Event::Accumulated { block },
-            State::Finalized => Event::Finalized { block },
-            State::Abandoned => Event::Abandoned { block },
+            State::Accumulated => Event::Accumulated { run },
+            State::Finalized => Event::Finalized { run },
+            State::Abandoned => Event::Abandoned { run },
             State::Queued { version }
                 if !matches!(bundle.state, State::Queued { .. } | State::Submitted { .. }) =>
             {
-                Event::Requeued { block, version }
+                Event::Requeued { run, version }
             }
             _ => return,
         };
@@ -371,7 +399,7 @@ impl Queue {
 /// What a submitted bundle waits against.
 pub(crate) fn wait(bundle: &Bundle) -> Wait {
     let anchor_height = bundle.versions.last().map(|version| version.anchor_height);
-    Wait { block: bundle.block.number, since: bundle.timer, anchor_height }
+    Wait { block: bundle.number(), since: bundle.timer, anchor_height }
 }
 
 /// Whether it is known what became of the last version that was sent.

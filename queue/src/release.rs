@@ -1,11 +1,13 @@
-//! The end of a block that does not get through: abandoned, and, once it is certainly dead, released.
+//! The end of a bundle that does not get through: abandoned, and, once it is certainly dead, dissolved into smaller ones, or
+//! released if it is a single block or the operator gave it up.
 
 use crate::{Blame, Queue, Record, Released, bundle::State, chain_head::ChainInput};
 use jam::follow::Fate;
-use types::ReleasedBy;
+use std::ops::RangeInclusive;
+use types::{Event, ReleasedBy};
 
 impl Queue {
-    /// Gives a block up, with all that stand on it.
+    /// Gives a bundle up, with all that stand on it.
     pub(crate) fn abandon(&mut self, number: u64, by: ReleasedBy) {
         #[cfg(feature = "bugs")]
         if self.has(crate::Mistake::DropLosesTxs) {
@@ -17,19 +19,28 @@ impl Queue {
         }
     }
 
-    /// Gives a block up because the operator wants it, with all that stand on it: nothing more of it is sent, and once it
-    /// is certainly dead its transactions come back. `false` if it is not there, stands on the chain already, or was
-    /// given up before.
-    pub fn give_up(&mut self, number: u64) -> bool {
-        let state = self.bundles.get(number).map(|bundle| bundle.state);
-        let may = matches!(state, Some(State::Queued { .. } | State::Submitted { .. }));
-        if may {
-            self.abandon(number, ReleasedBy::Operator);
-        }
-        may
+    /// The blocks that giving one up would undo: its whole bundle and all that stand on it. `None` if the block is not here, or
+    /// stands on the chain already, or was given up before.
+    pub fn would_give_up(&self, number: u64) -> Option<RangeInclusive<u64>> {
+        let first = match self.bundles.containing(number) {
+            Some(bundle) => {
+                let may = matches!(bundle.state, State::Queued { .. } | State::Submitted { .. });
+                may.then_some(bundle.number())?
+            }
+            None => self.bundles.block(number).filter(|_| !self.abandonment.covers(number))?.id.number,
+        };
+        Some(first..=self.newest().number)
     }
 
-    /// Looks at the abandoned block: does the chain have it after all, is it dead, may it try again?
+    /// Gives a block up because the operator wants it, with its bundle and all that stand on it: nothing more of it is sent, and
+    /// once it is certainly dead its transactions come back. The blocks that this undoes, if it may be.
+    pub fn give_up(&mut self, number: u64) -> Option<RangeInclusive<u64>> {
+        let blocks = self.would_give_up(number)?;
+        self.abandon(*blocks.start(), ReleasedBy::Operator);
+        Some(blocks)
+    }
+
+    /// Looks at the abandoned bundle: does the chain have it after all, is it dead, may it try again?
     pub(crate) fn handle_abandoned(&mut self, input: &ChainInput<'_>) {
         self.abandonment.set_due(false);
         let Some(from) = self.abandonment.from() else { return };
@@ -38,11 +49,13 @@ impl Queue {
             Some(State::Abandoned) => self.retry_if_finality_lags(from),
             // It is on its way again.
             Some(State::Queued { .. } | State::Submitted { .. }) => {}
+            // Blocks that are in no bundle were never sent.
+            None if self.bundles.block(from).is_some() => self.abandonment.set_due(true),
             _ => self.decide(Record::Revived),
         }
     }
 
-    /// Whether no version of a block can ever be applied: each one's anchor is too old for any block on top of the
+    /// Whether no version of a bundle can ever be applied: each one's anchor is too old for any block on top of the
     /// finalized one, and none waits there, in a core or in the service.
     fn is_dead(&self, number: u64, input: &ChainInput<'_>) -> bool {
         let Some(bundle) = self.bundles.get(number) else { return false };
@@ -56,7 +69,7 @@ impl Queue {
         let versions_are_dead = bundle.versions.iter().all(|version| {
             is_past(version.anchor_height) && !waits(input.view.finalized_fate(version.package))
         });
-        versions_are_dead && !input.service.finalized.is_waiting(&bundle.block.hash)
+        versions_are_dead && !input.service.finalized.is_waiting(number, &bundle.run.last.hash)
     }
 
     /// While finality stands still nothing can be declared dead, but another version may get through.
@@ -68,18 +81,37 @@ impl Queue {
         }
     }
 
+    /// Ends what is dead. A bundle of several blocks that the chain did not take is dissolved: one of them may be why, and the
+    /// others were shown to users, so they are sent again as they are.
+    pub(crate) fn end_dead(&mut self, from: u64, by: ReleasedBy) {
+        let bundle = self.bundles.get(from);
+        let run = bundle.map(|bundle| bundle.run).filter(|run| by == ReleasedBy::Chain && run.blocks() > 1);
+        let Some(run) = run else { return self.release(from, by) };
+        let second = from + run.blocks() / 2;
+        #[cfg(feature = "bugs")]
+        if self.has(crate::Mistake::ReleaseHalfRun) {
+            self.decide(Record::Dissolved { first: from, second, last: run.last.number });
+            self.decide(Record::Abandoned { from: second, by });
+            return self.release(second, by);
+        }
+        let Some(middle) = self.bundles.block(second).map(|block| block.id) else { return };
+        self.outbox.tell(Event::Dissolved { run, second: middle });
+        self.stats.dissolved += 1;
+        self.decide(Record::Dissolved { first: from, second, last: run.last.number });
+    }
+
     /// Gives the transactions of a dead block and of all that stand on it back, in one step: the record is written when
     /// the action is taken, so that the driver commits it together with the pool's part.
     pub(crate) fn release(&mut self, from: u64, by: ReleasedBy) {
-        let alone = |count: usize| count == 1 && self.abandonment.has_passed_since_release();
-        let blocks = self.bundles.range(from..).map(|bundle| {
-            let is_root = bundle.block.number == from;
+        let alone = |count: u32| count == 1 && self.abandonment.has_passed_since_release();
+        let blocks = self.bundles.blocks(from..).map(|block| {
+            let is_root = block.id.number == from;
             let blame = match by {
-                ReleasedBy::Chain if is_root && alone(bundle.transactions.len()) => Blame::Alone,
+                ReleasedBy::Chain if is_root && alone(block.transactions) => Blame::Alone,
                 ReleasedBy::Chain if is_root => Blame::Suspect,
                 ReleasedBy::Chain | ReleasedBy::Operator => Blame::None,
             };
-            Released { block: bundle.block, sealed_at: bundle.enqueued_at, by, blame }
+            Released { block: block.id, sealed_at: block.sealed_at, by, blame }
         });
         let blocks = blocks.collect::<Vec<_>>();
         #[cfg(feature = "bugs")]
@@ -87,7 +119,7 @@ impl Queue {
             let (root, rest) = blocks.split_at(1);
             self.push_release(root.to_vec());
             for released in rest {
-                self.outbox.tell(types::Event::Released { block: released.block, by });
+                self.outbox.tell(Event::Released { block: released.block, by });
             }
             self.decide(Record::Released { from });
             return;
@@ -111,8 +143,9 @@ impl Queue {
     }
 
     /// Whether an empty block should be sealed before the next one of suspects: if it passes, the network is not at
-    /// fault for what happens to the suspects.
+    /// fault for what happens to the suspects. Any block that was sealed since the last release does as well.
     pub fn wants_probe(&self) -> bool {
-        !self.abandonment.has_passed_since_release() && self.bundles.is_empty()
+        let released_from = self.abandonment.released_from();
+        !self.abandonment.has_passed_since_release() && self.newest().number < released_from
     }
 }

@@ -1,7 +1,7 @@
 //! Why a bundle is slow, whether that is safe, and what happens next: one sentence, for the operator who asks.
 
 use crate::{
-    Bundle, State,
+    Bundle, State, Unbundled,
     outlook::{Ahead, Hold, Outlook},
 };
 use types::{Duration, ReleasedBy, Time};
@@ -17,30 +17,47 @@ const WAIT_SLOTS: u32 = 2;
 /// Finality is a few blocks behind in good times.
 const FINALITY_BLOCKS: u64 = 6;
 
+/// What is certain of whatever was given up.
+const GIVEN_UP: &str = "nothing of it is lost, and nothing of it is executed twice";
+
 /// Why a bundle takes longer than usual, whether that is safe, and what happens next. `None` if it takes no longer than
 /// usual. `since` is when it came into its state, if that is known.
 pub fn why_slow(bundle: &Bundle, outlook: &Outlook, since: Option<Time>, now: Time) -> Option<String> {
-    let ahead = outlook.bundles.get(&bundle.block.number).copied().unwrap_or_default();
+    let ahead = outlook.bundles.get(&bundle.number()).copied().unwrap_or_default();
     let asked = Asked { bundle, outlook, ahead, since, now };
-    let silent = outlook.best.map_or(0, |(slot, _)| outlook.clock.slot_at(now).saturating_sub(slot));
     match bundle.state {
-        State::Finalized | State::Released => None,
-        State::Abandoned => Some(asked.abandoned()),
-        _ if silent > SILENT_SLOTS => Some(format!(
-            "No block of JAM has come {}, so nothing can move; that is safe, since silence counts against no bundle and \
-             everything is on disk; it goes on with the next block.",
-            // A chain's first slot lies years back.
-            if outlook.best.is_some_and(|(slot, _)| slot == 0) {
-                "since the start".to_owned()
-            } else {
-                format!("for {silent} slots")
-            }
-        )),
+        State::Finalized | State::Released => return None,
+        State::Abandoned => return Some(asked.abandoned()),
+        _ => {}
+    }
+    if let Some(silence) = silence(outlook, now) {
+        return Some(silence);
+    }
+    match bundle.state {
+        State::Finalized | State::Released | State::Abandoned => None,
         State::Queued { version } => asked.queued(version),
         State::Submitted { version, core, sent_at, .. } => asked.submitted(version, core, sent_at),
         State::Guaranteed { version, core } => asked.guaranteed(version, core),
         State::Accumulated => asked.accumulated(),
     }
+}
+
+/// Why blocks that are in no bundle yet wait longer than usual, as [`why_slow`].
+pub fn why_unbundled(unbundled: &Unbundled, outlook: &Outlook, now: Time) -> Option<String> {
+    let first = unbundled.run.first.number;
+    match outlook.abandoned_from {
+        Some(from) if from < first => return Some(stands_on(from)),
+        Some(from) if from == first => {
+            return Some(format!(
+                "It was given up before it was sent; {GIVEN_UP}; its transactions go back to the pool."
+            ));
+        }
+        _ => {}
+    }
+    let hold = outlook.unbundled.unwrap_or(Hold::Window);
+    let slots = outlook.clock.slot_duration().saturating_mul(WAIT_SLOTS);
+    let is_slow = hold == Hold::Halted || now.since(unbundled.since) > slots;
+    is_slow.then(|| silence(outlook, now).unwrap_or_else(|| held(hold, outlook)))
 }
 
 /// A bundle and everything that is known about it.
@@ -66,54 +83,14 @@ impl Asked<'_> {
         let hold = self.ahead.hold.unwrap_or(Hold::Window);
         let is_slow = was_sent
             || hold == Hold::Halted
-            || self.is_older_than(self.since.unwrap_or(self.bundle.enqueued_at), WAIT_SLOTS);
+            || self.is_older_than(self.since.unwrap_or(self.bundle.sealed_at()), WAIT_SLOTS);
         if !is_slow {
             return None;
         }
         Some(match hold {
             Hold::Window if was_sent => self.sent_before(version),
-            _ => self.held(hold),
+            _ => held(hold, self.outlook),
         })
-    }
-
-    fn held(&self, hold: Hold) -> String {
-        const SAFE: &str = "that is safe, since its block is on disk and never changes";
-        match hold {
-            Hold::Window => format!("It waits for the window; {SAFE}; it goes out in the next one."),
-            Hold::Halted => {
-                "The service's head was not built here, so nothing is sent any more; what is on disk stays \
-                             there; an operator must find out who else builds for this service."
-                    .to_owned()
-            }
-            Hold::NoChain => {
-                format!(
-                    "The chain has not been seen since the start; {SAFE}; it goes out once validators answer."
-                )
-            }
-            Hold::Inflight { submitted } => format!(
-                "{submitted} bundles are on their way, as many as the cores and the settings allow; {SAFE}; it goes \
-                 out in the first window after one of them is guaranteed."
-            ),
-            Hold::Behind { bundles } => format!(
-                "{bundles} of lower numbers go first; {SAFE}; it goes out in the first window after them that finds a \
-                 core."
-            ),
-            Hold::TooFar { applied } => format!(
-                "It stands {} blocks above B-{applied}, the last applied one, and at most {} are sent ahead; {SAFE}; \
-                 it goes out as soon as the service has caught up.",
-                self.bundle.block.number.saturating_sub(applied),
-                self.outlook.submit_ahead_max
-            ),
-            Hold::NoAnchor => format!(
-                "No recent block can be its anchor, with finality {} blocks behind; {SAFE}, and no version is spent; \
-                 it goes out once validators prove a fresh state.",
-                self.outlook.finality_lag()
-            ),
-            Hold::NoGuarantor => format!(
-                "No guarantor of a core that could take it is connected; {SAFE}, and no version is spent; it goes out \
-                 in the first window after one connects."
-            ),
-        }
     }
 
     /// It failed before, and only the window is between it and its next try.
@@ -125,7 +102,7 @@ impl Asked<'_> {
         };
         let left = self.outlook.retries_max.saturating_sub(self.bundle.counted());
         format!(
-            "Version {last} was not guaranteed; that is safe, since all versions are the same block and it can only be \
+            "Version {last} was not guaranteed; that is safe, since all versions have the same blocks and they can only be \
              applied once; {next}, and {left} more failures would end it."
         )
     }
@@ -204,19 +181,15 @@ impl Asked<'_> {
     }
 
     fn abandoned(&self) -> String {
-        const SAFE: &str = "nothing of it is lost, and nothing of it is executed twice";
-        let own = self.bundle.block.number;
+        let own = self.bundle.number();
         match self.outlook.abandoned_from.filter(|from| *from < own) {
-            Some(from) => format!(
-                "It stands on B-{from}, which was given up; {SAFE}; its transactions go back to the pool together with \
-                 those of B-{from}, or it goes on if the chain takes B-{from} after all."
-            ),
+            Some(from) => stands_on(from),
             None if self.outlook.abandoned_by == ReleasedBy::Operator => format!(
-                "The operator gave it up; {SAFE}; {}, unless the chain takes it after all.",
+                "The operator gave it up; {GIVEN_UP}; {}, unless the chain takes it after all.",
                 self.until_release()
             ),
             None => format!(
-                "It was given up after {} failed versions; {SAFE}; {}, unless the chain takes it after all.",
+                "It was given up after {} failed versions; {GIVEN_UP}; {}, unless the chain takes it after all.",
                 self.bundle.counted(),
                 self.until_release()
             ),
@@ -238,4 +211,67 @@ impl Asked<'_> {
 
 fn seconds(duration: Duration) -> String {
     format!("{:.1} s", duration.as_secs_f64())
+}
+
+/// What holds back what waits.
+fn stands_on(from: u64) -> String {
+    format!(
+        "It stands on B-{from}, which was given up; {GIVEN_UP}; its transactions go back to the pool together with those \
+         of B-{from}, or it goes on if the chain takes B-{from} after all."
+    )
+}
+
+fn held(hold: Hold, outlook: &Outlook) -> String {
+    const SAFE: &str = "that is safe, since its blocks are on disk and never change";
+    match hold {
+        Hold::Window => format!("It waits for the window; {SAFE}; it goes out in the next one."),
+        Hold::Halted => {
+            "The service's head was not built here, so nothing is sent any more; what is on disk stays \
+                         there; an operator must find out who else builds for this service."
+                .to_owned()
+        }
+        Hold::NoChain => {
+            format!(
+                "The chain has not been seen since the start; {SAFE}; it goes out once validators answer."
+            )
+        }
+        Hold::Inflight { submitted } => format!(
+            "{submitted} bundles are on their way, as many as the cores and the settings allow; {SAFE}; it goes \
+             out in the first window after one of them is guaranteed."
+        ),
+        Hold::Behind { bundles } => format!(
+            "{bundles} of lower numbers go first; {SAFE}; it goes out in the first window after them that finds a \
+             core."
+        ),
+        Hold::TooFar { applied } => format!(
+            "The service has applied block {applied}, and at most {} bundles are sent ahead of that; {SAFE}; \
+             it goes out as soon as the service has caught up.",
+            outlook.submit_ahead_max
+        ),
+        Hold::NoAnchor => format!(
+            "No recent block can be its anchor, with finality {} blocks behind; {SAFE}, and no version is spent; \
+             it goes out once validators prove a fresh state.",
+            outlook.finality_lag()
+        ),
+        Hold::NoGuarantor => format!(
+            "No guarantor of a core that could take it is connected; {SAFE}, and no version is spent; it goes out \
+             in the first window after one connects."
+        ),
+    }
+}
+
+/// Why nothing can move, if no block of JAM has come for a while.
+fn silence(outlook: &Outlook, now: Time) -> Option<String> {
+    let silent = outlook.best.map_or(0, |(slot, _)| outlook.clock.slot_at(now).saturating_sub(slot));
+    // A chain's first slot lies years back.
+    let since = match outlook.best.is_some_and(|(slot, _)| slot == 0) {
+        true => "since the start".to_owned(),
+        false => format!("for {silent} slots"),
+    };
+    (silent > SILENT_SLOTS).then(|| {
+        format!(
+            "No block of JAM has come {since}, so nothing can move; that is safe, since silence counts against no bundle \
+             and everything is on disk; it goes on with the next block."
+        )
+    })
 }

@@ -3,15 +3,18 @@
 //! Decoding is strict: one encoding of each record, nothing after it, and no declared length is believed before it is
 //! compared with the bytes that are left.
 
-use crate::{Record, Version};
+use crate::{
+    Record, Version,
+    sealed::{QueuedBlock, Size},
+};
 use jam::{
     PackageHash, Params, RefineContext,
-    codec::{Decode, DecodeError, Decoder, Encode, Malformed, put_exactly, put_natural},
+    codec::{Decode, DecodeError, Decoder, Encode, Malformed},
 };
 use types::{BlockId, ReleasedBy, Time};
 
 /// The version of the format.
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
 
 impl Record {
     /// The bytes for the journal.
@@ -37,13 +40,19 @@ impl Record {
 
     fn put(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Enqueued { block, parent, transactions, at } => {
+            Self::Enqueued { block, parent } => {
                 out.push(0);
-                put_id(block, out);
+                put_block(block, out);
                 put_id(parent, out);
-                put_natural(transactions.len() as u64, out);
-                put_exactly(transactions, out);
-                at.as_millis().encode_to(out);
+            }
+            Self::Formed { first, last } => {
+                out.push(10);
+                (*first, *last).encode_to(out);
+            }
+            Self::Dissolved { first, second, last } => {
+                out.push(11);
+                (*first, *second).encode_to(out);
+                last.encode_to(out);
             }
             Self::Submitted { block, version } => {
                 out.push(1);
@@ -74,11 +83,13 @@ impl Record {
     fn take(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
         let start = input.clone();
         Ok(match input.byte()? {
-            0 => {
-                let (block, parent) = (take_id(input)?, take_id(input)?);
-                let transactions = Vec::decode_from(input)?.into();
-                Self::Enqueued { block, parent, transactions, at: take_time(input)? }
-            }
+            0 => Self::Enqueued { block: take_block(input)?, parent: take_id(input)? },
+            10 => Self::Formed { first: Decode::decode_from(input)?, last: Decode::decode_from(input)? },
+            11 => Self::Dissolved {
+                first: Decode::decode_from(input)?,
+                second: Decode::decode_from(input)?,
+                last: Decode::decode_from(input)?,
+            },
             1 => Self::Submitted { block: Decode::decode_from(input)?, version: take_version(input)? },
             2 => Self::Taken { block: Decode::decode_from(input)?, version: Decode::decode_from(input)? },
             3 => Self::Requeued {
@@ -100,6 +111,29 @@ impl Record {
 fn put_number(tag: u8, number: u64, out: &mut Vec<u8>) {
     out.push(tag);
     number.encode_to(out);
+}
+
+fn put_block(block: &QueuedBlock, out: &mut Vec<u8>) {
+    put_id(&block.id, out);
+    block.transactions.encode_to(out);
+    block.is_alone.encode_to(out);
+    (block.size.bytes, block.size.gas).encode_to(out);
+    block.size.export_bytes.encode_to(out);
+    block.sealed_at.as_millis().encode_to(out);
+}
+
+fn take_block(input: &mut Decoder<'_>) -> Result<QueuedBlock, DecodeError> {
+    Ok(QueuedBlock {
+        id: take_id(input)?,
+        transactions: Decode::decode_from(input)?,
+        is_alone: Decode::decode_from(input)?,
+        size: Size {
+            bytes: Decode::decode_from(input)?,
+            gas: Decode::decode_from(input)?,
+            export_bytes: Decode::decode_from(input)?,
+        },
+        sealed_at: take_time(input)?,
+    })
 }
 
 fn put_id(block: &BlockId, out: &mut Vec<u8>) {
@@ -166,11 +200,17 @@ mod tests {
     fn record(source: &mut Source<'_>, kind: u8) -> Record {
         match kind {
             0 => Record::Enqueued {
-                block: id(source),
+                block: QueuedBlock {
+                    id: id(source),
+                    transactions: u32::sample(source),
+                    is_alone: source.below(2) == 0,
+                    size: Size { bytes: source.bits(), gas: source.bits(), export_bytes: source.bits() },
+                    sealed_at: Time::from_millis(source.bits()),
+                },
                 parent: id(source),
-                transactions: (0..source.below(300)).map(|_| Sample::sample(source)).collect(),
-                at: Time::from_millis(source.bits()),
             },
+            10 => Record::Formed { first: source.bits(), last: source.bits() },
+            11 => Record::Dissolved { first: source.bits(), second: source.bits(), last: source.bits() },
             1 => Record::Submitted { block: source.bits(), version: version(source) },
             2 => Record::Taken { block: source.bits(), version: u32::sample(source) },
             3 => Record::Requeued {
@@ -189,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_come_back_and_have_one_encoding(seed: u64, kind in 0..10_u8) {
+        fn records_come_back_and_have_one_encoding(seed: u64, kind in 0..12_u8) {
             let record = record(&mut Source::new(&Params::TINY, seed), kind);
             let bytes = record.to_bytes();
             prop_assert_eq!(Record::from_bytes(&bytes), Ok(record));
@@ -202,7 +242,7 @@ mod tests {
 
         #[test]
         fn whatever_is_read_is_written_the_same(
-            kind in 0..10_u8,
+            kind in 0..12_u8,
             mut bytes in proptest::collection::vec(any::<u8>(), 0..400),
         ) {
             bytes.splice(..0, [FORMAT, kind]);

@@ -1,21 +1,43 @@
-//! Sending: the window, the core, the anchor, and what became of it.
+//! Sending: packing, the window, the core, the anchor, and what became of it.
 
 use crate::{
-    Action, Bundle, CommitSubmissionError, Queue, Record, Sent, SubmissionPlan, Version,
+    Action, Bundle, CommitSubmissionError, PackPlan, Queue, Record, Sent, SubmissionPlan, Version,
     bundle::{Phase, State},
-    chain_head::ChainHead,
+    sealed::Size,
 };
 use jam::{PackageHash, RefineContext};
-use types::{Event, ReleasedBy, Time};
+use types::{Event, ReleasedBy, Run, Time};
+
+/// What waits to be sent next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Next {
+    /// A bundle, by its first block.
+    Bundle(u64),
+    /// Blocks that are in no bundle yet, from this one on.
+    Unbundled(u64),
+}
+
+impl Next {
+    const fn first(self) -> u64 {
+        match self {
+            Self::Bundle(first) | Self::Unbundled(first) => first,
+        }
+    }
+}
 
 impl Queue {
     /// What to do next, if anything. Ask again until there is nothing; commit the records after each answer.
     pub fn poll_action(&mut self, now: Time) -> Option<Action> {
         if let Some((from, by)) = self.abandonment.take_due() {
-            self.release(from, by);
+            self.end_dead(from, by);
         }
         if let Some(action) = self.outbox.next_action() {
             return Some(action);
+        }
+        if let Some(plan) = self.next_packing(now) {
+            let (first, newest) = (plan.run.first.number, self.newest().number);
+            self.packing.ask(first, self.window.slot_at(now), newest);
+            return Some(Action::Pack(plan));
         }
         if !self.in_window(now) {
             return None;
@@ -24,30 +46,166 @@ impl Queue {
         self.next_submission(now).map(|submission| Action::Submit(Box::new(submission)))
     }
 
+    /// What waits to be sent next: the lowest bundle, else the lowest block that is in none. Nothing new leaves while something
+    /// is abandoned, since all that is new stands on it.
+    pub(crate) fn next_up(&self) -> Option<Next> {
+        let bundle = self.bundles.first_queued().map(Next::Bundle);
+        bundle.or_else(|| {
+            let block = self.bundles.first_unbundled().filter(|_| self.abandonment.from().is_none())?;
+            Some(Next::Unbundled(block.id.number))
+        })
+    }
+
+    /// The next run to be packed, if it is time. Bundles that wait come first, then new runs: the next one only if the one
+    /// before it is full, so that a package is filled before a second core is used.
+    fn next_packing(&mut self, now: Time) -> Option<PackPlan> {
+        if !self.window.is_packing_time(now, self.config.pack_before)
+            || self.is_held(now)
+            || !self.can_submit()
+        {
+            return None;
+        }
+        let slot = self.window.slot_at(now);
+        let mut room =
+            self.config.max_inflight.saturating_sub(self.cores.given()).min(self.cores.available_len());
+        for first in self.bundles.queued_numbers() {
+            room = room.checked_sub(1)?;
+            if !self.is_settled(first, slot) {
+                let run = self.bundles.get(first)?.run;
+                return Some(PackPlan { run, is_fixed: true });
+            }
+        }
+        if self.abandonment.from().is_some() || self.packing.is_closed(slot) {
+            return None;
+        }
+        let mut first = self.bundles.first_unbundled()?.id.number;
+        while room > 0 {
+            let newest = self.bundles.newest().number;
+            match self.packing.ready(first) {
+                Some(ready) if ready.is_full => first = ready.last.checked_add(1)?,
+                // Blocks that came since go along in a later window; then the run is packed again.
+                Some(ready) if ready.slot == slot || ready.last == newest => return None,
+                _ if self.is_settled(first, slot) && self.packing.ready(first).is_none() => return None,
+                _ => return Some(PackPlan { run: self.plan_run(first)?, is_fixed: false }),
+            }
+            room -= 1;
+        }
+        None
+    }
+
+    /// Whether nothing is to be asked for: a run that begins with this block is packed, or being packed, or failed in this slot.
+    fn is_settled(&self, first: u64, slot: u32) -> bool {
+        self.packing.ready(first).is_some()
+            || self.packing.is_asked(first)
+            || self.packing.has_failed(first, slot)
+    }
+
+    /// As many blocks from one on as may fit into a package.
+    fn plan_run(&self, first: u64) -> Option<Run> {
+        let run = Run::of(self.bundles.block(first)?.id);
+        let (mut last, mut sum) = (run.last, Size::default());
+        for (count, block) in self.bundles.blocks(first..).enumerate() {
+            sum = sum + block.size;
+            let fits = sum.fits(&self.config.run_max) && count < self.config.run_blocks_max;
+            #[cfg(feature = "bugs")]
+            let is_alone = block.is_alone && !self.may_share(first, block);
+            #[cfg(not(feature = "bugs"))]
+            let is_alone = block.is_alone;
+            if count > 0 && (!fits || is_alone) {
+                break;
+            }
+            last = block.id;
+            if is_alone {
+                break;
+            }
+        }
+        Some(Run { last, ..run })
+    }
+
+    #[cfg(feature = "bugs")]
+    fn may_share(&self, first: u64, block: &crate::QueuedBlock) -> bool {
+        let begins_with_probe = self.bundles.block(first).is_some_and(|first| first.transactions == 0);
+        match begins_with_probe {
+            true => self.has(crate::Mistake::ProbeSharesRun),
+            false => block.transactions > 0 && self.has(crate::Mistake::SuspectsShareRun),
+        }
+    }
+
+    /// Blocks were packed, from this one up to another one.
+    pub fn packed(&mut self, first: u64, last: u64) {
+        self.packing.done(first, last);
+    }
+
+    /// What is to be sent next cannot be sent in this slot after all.
+    pub fn wait_a_slot(&mut self, first: u64, now: Time) {
+        self.window.note_failure(first, now);
+    }
+
+    /// Blocks could not be packed; that is tried again in another slot.
+    pub fn pack_failed(&mut self, first: u64) {
+        self.packing.fail(first);
+    }
+
     /// Whether packages may be sent now.
     pub fn in_window(&self, now: Time) -> bool {
         self.window.is_open(now)
     }
 
-    /// When something is due: the next window, if something waits for it, or the next timeout.
+    /// When something is due: packing, the next window, if something waits for it, or the next timeout.
     pub fn poll_timeout(&self, now: Time) -> Option<Time> {
-        let window = (self.has_core() && !self.is_held(now)).then(|| self.next_window(now));
+        let window = (self.has_core() && !self.is_held(now)).then(|| self.next_work(now)).flatten();
         let timeout = self.deadlines.next_timeout().filter(|_| self.head.is_some());
         window.into_iter().chain(timeout).min()
     }
 
-    /// Whether the lowest bundle that waits cannot be sent before the chain has changed.
+    /// When the next run can be sent or packed. Nothing while it is being packed: the answer changes that.
+    fn next_work(&self, now: Time) -> Option<Time> {
+        let next = self.next_up()?;
+        let opens = self.next_window(now);
+        let first = next.first();
+        if self.is_ready(next) {
+            return Some(opens);
+        }
+        if self.packing.is_asked(first) {
+            return None;
+        }
+        let (begins, slot) = (opens - self.config.pack_before, self.window.slot_at(now));
+        let is_closed = matches!(next, Next::Unbundled(_)) && self.packing.is_closed(slot);
+        let is_over = is_closed || self.packing.has_failed(first, slot);
+        if is_over && self.window.slot_at(begins.max(now)) == slot {
+            return Some(self.window.next_opening(now, false) - self.config.pack_before);
+        }
+        Some(begins.max(now))
+    }
+
+    /// Whether the bytes of what is sent next are there.
+    fn is_ready(&self, next: Next) -> bool {
+        let ready = self.packing.ready(next.first());
+        match next {
+            Next::Bundle(first) => {
+                let last = self.bundles.get(first).map(|bundle| bundle.run.last.number);
+                ready.is_some_and(|ready| Some(ready.last) == last)
+            }
+            Next::Unbundled(_) => ready.is_some(),
+        }
+    }
+
+    /// Whether what is to be sent next cannot be sent before the chain has changed.
     pub(crate) fn is_held(&self, now: Time) -> bool {
-        let (Some(number), None) = (self.bundles.first_queued(), self.halted) else { return true };
+        let (Some(next), None) = (self.next_up(), self.halted) else { return true };
+        let number = next.first();
         let again = self.bundles.get(number).is_some_and(|b| b.phase == Phase::Waiting { again: true });
         let has_context = again && !self.is_stale(number, now) || self.choose_anchor(number, now).is_some();
         self.is_too_far(number) || !has_context
     }
 
-    /// Whether a block is too far above the applied head.
+    /// Whether too many bundles before one are not applied yet.
     pub(crate) fn is_too_far(&self, number: u64) -> bool {
-        let applied = self.head.as_ref().map(ChainHead::applied);
-        applied.is_none_or(|applied| number > applied.saturating_add(self.config.submit_ahead_max))
+        let Some(head) = &self.head else { return true };
+        let applied = head.applied();
+        let before = self.bundles.numbers(..number);
+        let ahead = before.filter(|first| *first > applied).count();
+        ahead >= self.config.submit_ahead_max
     }
 
     /// When the next submission could be made: now, if the window is open and still of use, or when the next one opens.
@@ -62,7 +220,7 @@ impl Queue {
 
     /// Whether a bundle waits and a core could take it, if its guarantors can be reached.
     pub(crate) fn has_core(&self) -> bool {
-        self.bundles.queued() > 0 && self.cores.given() < self.config.max_inflight && self.cores.has_ungiven()
+        self.next_up().is_some() && self.cores.given() < self.config.max_inflight && self.cores.has_ungiven()
     }
 
     /// Whether the bundle that is to be sent next was sent in this slot already and reached no guarantor. All connected
@@ -72,7 +230,7 @@ impl Queue {
         if self.has(crate::Mistake::ResendAtOnce) {
             return false;
         }
-        self.bundles.first_queued().is_some_and(|number| self.window.has_failed(number, now))
+        self.next_up().is_some_and(|next| self.window.has_failed(next.first(), now))
     }
 
     /// The window's event, once per window.
@@ -82,51 +240,45 @@ impl Queue {
         }
         let submitted = self.cores.given();
         self.outbox.tell(Event::Window {
-            queued: self.bundles.queued(),
+            queued: self.bundles.queued() + self.bundles.unbundled_len(),
             inflight: submitted + self.bundles.guaranteed(),
             submitted,
             can_submit: self.can_submit(),
         });
     }
 
-    /// The lowest bundle that waits, if it may be sent.
+    /// What is to be sent next, if it is packed and may be sent.
     fn next_submission(&mut self, now: Time) -> Option<SubmissionPlan> {
         if self.halted.is_some() || self.cores.given() >= self.config.max_inflight {
             return None;
         }
-        let number = self.bundles.first_queued()?;
+        let next = self.next_up()?;
+        let number = next.first();
         if self.is_too_far(number) || self.failed_in_this_slot(now) {
             return None;
         }
         let core = self.choose_core(number)?;
         if self.is_stale(number, now) {
-            let block = self.bundles.get(number)?.block;
-            self.outbox.tell(Event::AnchorStale { block });
+            let run = self.bundles.get(number)?.run;
+            self.outbox.tell(Event::AnchorStale { run });
             self.requeue(number, false, false);
             // It may have failed too often to get another version.
             self.bundles.is_queued(number).then_some(())?;
         }
-        let bundle = self.bundles.get(number)?;
-        let block = bundle.block;
-        if let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) {
-            return Some(SubmissionPlan {
-                block,
-                version: last.number,
-                core,
-                context: last.context.clone(),
-                anchor_height: last.anchor_height,
-                package: Some(last.package),
-            });
+        if !self.is_ready(next) {
+            return None;
         }
+        let bundle = self.bundles.get(number);
+        if let Some(plan) = bundle.and_then(|bundle| same_bytes(bundle, core)) {
+            return Some(plan);
+        }
+        let run = match bundle {
+            Some(bundle) => bundle.run,
+            None => self.bundles.run_of(number, self.packing.ready(number)?.last)?,
+        };
         let (context, anchor_height) = self.choose_anchor(number, now)?;
-        Some(SubmissionPlan {
-            block,
-            version: bundle.next_version(),
-            core,
-            context,
-            anchor_height,
-            package: None,
-        })
+        let version = bundle.map_or(1, Bundle::next_version);
+        Some(SubmissionPlan { run, version, core, context, anchor_height, package: None })
     }
 
     /// Whether the same bytes should be sent again, but one of their anchors is getting too old.
@@ -168,7 +320,7 @@ impl Queue {
         let oldest = usize::from(self.config.history.saturating_sub(self.config.anchor_margin));
         let (context, height) = head.context(self.config.anchor_offset(ahead), oldest)?;
         let is_new = |bundle: &Bundle| bundle.versions.iter().all(|version| version.context != context);
-        self.bundles.get(number).is_some_and(is_new).then_some((context, height))
+        self.bundles.get(number).is_none_or(is_new).then_some((context, height))
     }
 
     /// Says that a submission was built and is about to be sent. On success the bundle is submitted, and the record of
@@ -182,15 +334,21 @@ impl Queue {
         if !self.in_window(now) {
             return Err(CommitSubmissionError::Window);
         }
-        let number = submission.block.number;
-        let bundle = self.bundles.get_block(submission.block);
-        let ready = bundle.is_some_and(|b| b.state == State::Queued { version: submission.version });
+        let number = submission.run.first.number;
+        let bundle = self.bundles.get(number);
+        let is_new = bundle.is_none() && self.may_form(submission.run);
+        let is_queued =
+            |b: &Bundle| b.run == submission.run && b.state == State::Queued { version: submission.version };
+        let ready = is_new && submission.version == 1 || bundle.is_some_and(is_queued);
         let core_free = self.cores.owner(submission.core).is_none();
         #[cfg(feature = "bugs")]
         let core_free = core_free || self.has(crate::Mistake::GlobalInflight);
         let ready = ready && core_free && self.may_commit(submission);
-        let (Some(bundle), true) = (bundle, ready) else { return Err(CommitSubmissionError::Moved) };
-        let before = bundle.versions.last().filter(|last| last.number == submission.version);
+        if !ready {
+            return Err(CommitSubmissionError::Moved);
+        }
+        let last = bundle.and_then(|bundle| bundle.versions.last());
+        let before = last.filter(|last| last.number == submission.version);
         let expected = before.map(|before| before.package).or(submission.package);
         if expected.is_some_and(|expected| expected != package) {
             return Err(CommitSubmissionError::Rebuilt { block: number, version: submission.version });
@@ -208,8 +366,19 @@ impl Queue {
         };
         self.stats.packages += u64::from(before.is_none());
         self.stats.sends += 1;
+        if is_new {
+            self.packing.sent(number, self.window.slot_at(now));
+            self.decide(Record::Formed { first: number, last: submission.run.last.number });
+        }
         self.decide(Record::Submitted { block: number, version });
         Ok(())
+    }
+
+    /// Whether a run is what the next bundle can be made of: the lowest blocks that are in none.
+    fn may_form(&self, run: Run) -> bool {
+        let first = self.bundles.first_unbundled().map(|block| block.id);
+        let last = self.bundles.block(run.last.number).map(|block| block.id);
+        self.abandonment.from().is_none() && first == Some(run.first) && last == Some(run.last)
     }
 
     /// Whether nothing has happened since a submission was asked for that forbids it.
@@ -259,9 +428,9 @@ impl Queue {
         let counted = last.taken && blocks >= self.config.timeout_blocks_min;
         let life = head.anchor_life(last.context.anchor);
         let again = self.config.policy == crate::Policy::Pectin && life >= self.config.anchor_margin;
-        let (block, version) = (bundle.block, last.number);
+        let (run, version) = (bundle.run, last.number);
         self.stats.timeouts += 1;
-        self.outbox.tell(Event::GuaranteeTimeout { block, version });
+        self.outbox.tell(Event::GuaranteeTimeout { run, version });
         self.requeue(number, counted, again);
     }
 
@@ -273,4 +442,19 @@ impl Queue {
             self.abandon(number, ReleasedBy::Chain);
         }
     }
+}
+
+/// The bytes of the last version again, if that is what a bundle waits for.
+fn same_bytes(bundle: &Bundle, core: u16) -> Option<SubmissionPlan> {
+    let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) else {
+        return None;
+    };
+    Some(SubmissionPlan {
+        run: bundle.run,
+        version: last.number,
+        core,
+        context: last.context.clone(),
+        anchor_height: last.anchor_height,
+        package: Some(last.package),
+    })
 }

@@ -41,6 +41,17 @@ impl SubmissionWindow {
         now >= opens && now < closes
     }
 
+    /// Whether runs for this window are packed now: from some time before it opens until it closes.
+    pub(crate) fn is_packing_time(&self, now: Time, before: Duration) -> bool {
+        let (opens, closes) = self.before_next_slot(now);
+        now + before >= opens && now < closes
+    }
+
+    /// When the window before the next slot opens, or has opened.
+    pub(crate) fn opening(&self, now: Time) -> Time {
+        self.before_next_slot(now).0
+    }
+
     /// When something could be sent next: now, if the window is open and still of use, or when the next one opens.
     pub(crate) fn next_opening(&self, now: Time, is_of_use: bool) -> Time {
         let (opens, closes) = self.before_next_slot(now);

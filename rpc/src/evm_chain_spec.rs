@@ -17,6 +17,9 @@ use service::execution::{Blobs, Rules};
 use std::collections::BTreeMap;
 use types::BlockId;
 
+/// How many times its target a block of Ethereum may use.
+const ELASTICITY: u64 = 2;
+
 /// From where on a fork's rules hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum From {
@@ -40,6 +43,8 @@ pub struct EvmChainSpec {
     pub genesis: BlockId,
     /// The base fee never falls below it, in wei.
     pub base_fee_floor_wei: u64,
+    /// The gas at which the base fee stays as it is; half of the limit where that is not said.
+    pub gas_target: Option<u64>,
     /// Who gets the fees of new blocks.
     pub beneficiary: Address,
     /// What `web3_clientVersion` says.
@@ -55,6 +60,7 @@ impl EvmChainSpec {
             chain_id: config.chain_id,
             genesis,
             base_fee_floor_wei: config.base_fee_floor_wei,
+            gas_target: Some(config.gas_target),
             beneficiary,
             version,
             forks: vec![Fork { from: From::Time(0), spec: SpecId::OSAKA, blobs: None }],
@@ -69,6 +75,7 @@ impl EvmChainSpec {
             chain_id: file.chain_id,
             genesis,
             base_fee_floor_wei: 0,
+            gas_target: None,
             beneficiary: Address::ZERO,
             version,
             forks: schedule(file),
@@ -128,7 +135,10 @@ impl EvmChainSpec {
             spec if !spec.is_enabled_in(SpecId::LONDON) => 0,
             _ => match parent.base_fee_per_gas {
                 None => service::config::BASE_FEE_FLOOR_WEI,
-                Some(_) => service::header::next_base_fee(parent, self.base_fee_floor_wei),
+                Some(_) => {
+                    let target = self.gas_target.unwrap_or(parent.gas_limit / ELASTICITY);
+                    service::header::next_base_fee(parent, target, self.base_fee_floor_wei)
+                }
             },
         }
     }

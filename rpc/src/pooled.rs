@@ -195,10 +195,11 @@ impl PoolIndex {
         };
         match event {
             Event::Sealed { block, .. } => note(block, &|times| first(&mut times.sealed)),
-            Event::Submitted { block, .. } => note(block, &|times| first(&mut times.submitted)),
-            Event::Guaranteed { block, .. } => note(block, &|times| first(&mut times.guaranteed)),
-            Event::Accumulated { block } => note(block, &|times| first(&mut times.accumulated)),
-            Event::Finalized { block } => note(block, &|times| first(&mut times.finalized)),
+            // What happens to a bundle stands at its first block.
+            Event::Submitted { run, .. } => note(&run.first, &|times| first(&mut times.submitted)),
+            Event::Guaranteed { run, .. } => note(&run.first, &|times| first(&mut times.guaranteed)),
+            Event::Accumulated { run } => note(&run.first, &|times| first(&mut times.accumulated)),
+            Event::Finalized { run } => note(&run.first, &|times| first(&mut times.finalized)),
             Event::Released { block, .. } => note(block, &|times| first(&mut times.released)),
             _ => {}
         }
@@ -225,7 +226,7 @@ impl PoolIndex {
         self.ended.lock().map.get(hash).cloned()
     }
 
-    /// When a block got on, if it is not too long ago.
+    /// When a block got on, if it is not too long ago. From its submission on the first block of its bundle knows.
     pub fn times(&self, block: &B256) -> Times {
         self.blocks.lock().map.get(block).copied().unwrap_or_default()
     }
@@ -275,8 +276,9 @@ mod tests {
         let block = BlockId::new(1, B256::repeat_byte(7));
         let at = Time::from_millis;
         index.note(&[Event::Sealed { block, transactions: 0 }], at(1));
-        index.note(&[Event::Submitted { block, version: 1, core: 0 }], at(2));
-        index.note(&[Event::Submitted { block, version: 2, core: 1 }], at(3));
+        let run = types::Run::of(block);
+        index.note(&[Event::Submitted { run, version: 1, core: 0 }], at(2));
+        index.note(&[Event::Submitted { run, version: 2, core: 1 }], at(3));
         let times = index.times(&block.hash);
         assert_eq!((times.sealed, times.submitted, times.finalized), (Some(at(1)), Some(at(2)), None));
     }

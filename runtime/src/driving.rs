@@ -6,12 +6,12 @@
 //! disk, and those who are answered meanwhile come again in time for the same step. A lone submission never waits.
 
 use super::{
-    Driver,
+    Driver, Job,
     shown::{Shown, Step},
 };
 use alloy_primitives::Address;
 use clock::Reading;
-use driver::{Broken, Responder};
+use driver::{Broken, EvmPacked, PackJob, Responder};
 use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::Sent;
 use rpc::{Order, OrderError};
@@ -20,7 +20,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering::Relaxed},
-        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender},
     },
     thread,
     time::Duration,
@@ -73,7 +73,9 @@ pub(crate) enum Command {
     Announced(Ed25519Key, u32, Reading),
     /// A reader wants a snapshot of what was accepted so far, and is answered when it has been published.
     Show(Responder),
-    /// How a submission ended.
+    /// What packing blocks came to.
+    Packed(Box<EvmPacked>),
+    /// How a submission ended. The bundle is known by its first block.
     Sent(u64, PackageHash, Sent),
     /// Something happened outside the driver that everybody is to hear of.
     Tell(Event),
@@ -118,6 +120,8 @@ pub(crate) trait World {
     fn is_time_confirmed(&self) -> bool;
     /// A validator announced a block of a slot.
     fn announced(&mut self, driver: &Driver, validator: Ed25519Key, slot: u32, at: Reading);
+    /// Blocks are to be packed, on another thread.
+    fn pack(&mut self, job: Job);
     /// The driver has taken a step.
     fn stepped(&mut self, driver: &Driver);
 }
@@ -146,7 +150,8 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => stop = true,
         }
         driver.set_time_confirmed(world.is_time_confirmed());
-        let output = driver.step(world.now())?;
+        let mut output = driver.step(world.now())?;
+        output.jobs.drain(..).for_each(|job| world.pack(job));
         unanswered.add(output.answers.len());
         if !output.is_empty() && outputs.send(shown.step(output)?).is_err() {
             stop = true;
@@ -197,6 +202,15 @@ impl Gathered {
     }
 }
 
+/// Packs blocks as they are asked for, until the driver is gone.
+pub(crate) fn pack(jobs: &Receiver<Job>, commands: &Sender<Command>) {
+    for job in jobs {
+        if commands.send(Command::Packed(Box::new(job.pack()))).is_err() {
+            return;
+        }
+    }
+}
+
 /// Tells the driver; whether it is to stop.
 fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Result<bool, Broken> {
     let now = world.now();
@@ -211,7 +225,8 @@ fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Resu
         Command::Unavailable(hash) => driver.unavailable(hash),
         Command::Announced(validator, slot, at) => world.announced(driver, validator, slot, at),
         Command::Show(answer) => driver.show_now(answer),
-        Command::Sent(block, package, sent) => driver.sent(block, package, sent, now),
+        Command::Packed(packed) => driver.packed(*packed, now)?,
+        Command::Sent(bundle, package, sent) => driver.sent(bundle, package, sent, now),
         Command::Tell(event) => driver.tell(event),
         Command::Rebase(base) => driver.rebase(base.height(), &base),
         Command::Peers(peers) => driver.set_peers(peers),
@@ -240,10 +255,10 @@ fn carry_out(driver: &mut Driver, order: Order, now: Time) -> Result<Result<u64,
             Ok(0)
         }
         Order::Release { block } => match driver.give_up(block) {
-            0 => Err(OrderError(format!(
+            None => Err(OrderError(format!(
                 "block {block} cannot be released: it is not here, already on the chain, or given up before"
             ))),
-            released => Ok(released),
+            Some(released) => Ok(released.count() as u64),
         },
         Order::Flush { sender } => Ok(driver.flush(&sender) as u64),
         Order::Seal => match driver.seal_now(now)? {
@@ -256,7 +271,7 @@ fn carry_out(driver: &mut Driver, order: Order, now: Time) -> Result<Result<u64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::{Sender, channel};
+    use std::sync::mpsc::channel;
 
     fn submit(commands: &Sender<Command>, count: usize) {
         for _ in 0..count {

@@ -27,9 +27,9 @@ pub(super) fn facts(config: &Config) -> serde_json::Value {
         "retriesMax": queue.max_retries,
         "history": queue.history,
         "anchorMargin": queue.anchor_margin,
-        "depthMax": queue.max_depth,
         "inflightMax": queue.max_inflight,
-        "unfinishedMax": queue.max_unfinished,
+        "unsentBytesMax": queue.unsent_max.bytes,
+        "runGasMax": bundler.limits.run_gas_max,
         "bundleBytesMax": bundler.limits.bundle_bytes_max,
         "exportSegmentsMax": bundler.limits.export_segments_max,
         "gasMax": bundler.limits.gas_max,
@@ -42,12 +42,11 @@ pub(super) fn facts(config: &Config) -> serde_json::Value {
 
 /// What the page's bars are full at.
 pub(super) fn limits(config: &Config) -> Limits {
-    let (Started { pool, queue, .. }, bundler) = (&config.driver, &config.builder.bundler);
+    let (Started { pool, .. }, bundler) = (&config.driver, &config.builder.bundler);
     Limits {
         pending_max: pool.pending_max,
         queued_max: pool.queued_max,
         bundle_bytes_max: bundler.limits.bundle_bytes_max,
         gas_max: bundler.limits.gas_max,
-        depth_max: queue.max_depth,
     }
 }

@@ -37,7 +37,7 @@ pub use rpc::Config as RpcConfig;
 pub(crate) use writer::WriterHealth;
 
 use devnet::Devnet;
-use driver::{Blocks as _, Broken, EvmBlocks, EvmBuilder, Started};
+use driver::{Blocks as _, Broken, EvmBlocks, EvmBuilder, EvmPacking, Started};
 pub(crate) use driving::Command;
 pub(crate) use gateway::Gateway;
 use jam::{Ed25519Secret, HeaderHash, spec::Bootnode};
@@ -62,6 +62,9 @@ pub(crate) type Blocks = EvmBlocks<Base, CodeTable>;
 
 /// The driver of a node.
 pub(crate) type Driver = driver::Driver<Blocks>;
+
+/// Blocks that are to be packed.
+pub(crate) type Job = EvmPacking<Base, CodeTable>;
 
 /// How long a node that shuts down waits for its journal.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);

@@ -81,17 +81,25 @@ impl Monitor {
     }
 
     fn queue(&self, queue: &queue::Snapshot) -> Queue {
-        let bundles = &queue.bundles;
-        let queued = bundles.iter().filter(|bundle| matches!(bundle.state, State::Queued { .. })).count();
-        let blocks = |from| bundles.iter().filter(|bundle| bundle.block.number >= from).count();
+        let (bundles, unbundled) = (&queue.bundles, queue.unbundled.as_ref());
+        let queued = bundles.iter().filter(|bundle| matches!(bundle.state, State::Queued { .. }));
+        let queued = queued.map(|bundle| bundle.run.blocks()).sum::<u64>();
+        let waiting = queued + unbundled.map_or(0, |unbundled| unbundled.run.blocks());
+        let oldest = bundles.first().map(|bundle| (bundle.number(), bundle.sealed_at()));
+        let last = bundles.last().and_then(|bundle| bundle.blocks.last());
+        let newest = unbundled.map(|unbundled| unbundled.run.last.number);
+        let newest = newest.or(last.map(|block| block.id.number)).unwrap_or(queue.base.number);
+        let is_deep = self.queue.max_depth.is_some_and(|max| waiting >= max as u64);
         Queue {
-            queued,
-            queued_max: self.queue.max_depth,
-            unfinished: bundles.len(),
-            unfinished_max: self.queue.max_unfinished,
-            oldest: bundles.first().map(|bundle| (bundle.block.number, bundle.enqueued_at)),
-            newest_at: bundles.last().map(|bundle| bundle.enqueued_at),
-            abandoned: queue.abandoned_from.map(|from| Abandoned { from, blocks: blocks(from) }),
+            waiting,
+            waiting_bytes: unbundled.map_or(0, |unbundled| unbundled.size.bytes),
+            is_full: is_deep || queue.fullness >= 1000,
+            oldest: oldest.or(unbundled.map(|unbundled| (unbundled.run.first.number, unbundled.since))),
+            newest_at: queue.newest_at,
+            abandoned: queue.abandoned_from.map(|from| {
+                let blocks = usize::try_from(newest.saturating_sub(from) + 1).unwrap_or(usize::MAX);
+                Abandoned { from, blocks }
+            }),
         }
     }
 }

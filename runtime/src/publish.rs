@@ -1,7 +1,7 @@
 //! What happens once an output is durable, and what the network is asked for after each step.
 
 use super::{
-    Blocks, Driver,
+    Blocks, Driver, Job,
     driving::{Command, Unanswered, World},
     methods::Guarantors,
     relay::{self, Wish},
@@ -46,7 +46,7 @@ impl Publisher {
         }
         for outgoing in sends {
             let (endpoint, clock) = (self.endpoint.clone(), self.clock.clone());
-            let (bundle, version, core) = (outgoing.block().number, outgoing.version, outgoing.core);
+            let (bundle, version, core) = (outgoing.run().first.number, outgoing.version, outgoing.core);
             let span = tracing::info_span!(target: "queue", "send", bundle, version, core);
             let send = relay::send(endpoint, outgoing, self.params, clock, self.commands.clone());
             self.runtime.spawn(send.instrument(span));
@@ -75,6 +75,8 @@ impl Publisher {
 #[derive(Debug)]
 pub(super) struct Wishes {
     clock: SystemClock,
+    /// Blocks to be packed, for the thread that packs.
+    jobs: Sender<Job>,
     wishes: UnboundedSender<Wish>,
     slots: SlotClock,
     /// How much the driver had been told of the chain when it was last looked at, and in which slot that was.
@@ -95,9 +97,11 @@ impl Wishes {
         wishes: UnboundedSender<Wish>,
         slots: SlotClock,
         guarantors: Guarantors,
+        jobs: Sender<Job>,
     ) -> Self {
         Self {
             clock,
+            jobs,
             wishes,
             slots,
             seen: None,
@@ -156,6 +160,11 @@ impl World for Wishes {
         if driver.follower().view().epoch().current.has_voter(&validator) {
             self.clock.announced(validator.0.0, self.slots.start_of(slot), at);
         }
+    }
+
+    fn pack(&mut self, job: Job) {
+        // Without a packer the node is about to end.
+        drop(self.jobs.send(job));
     }
 
     fn stepped(&mut self, driver: &Driver) {

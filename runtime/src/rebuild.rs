@@ -1,19 +1,18 @@
-//! A block's bundle, made again from what is durable: everything that a validator gets, as files.
+//! A bundle, made again from what is durable: everything that a validator gets, as files.
 //!
-//! A bundle is never stored. It follows from the block, from the state before it, and, for the package alone, from the
-//! context of one of its versions. The queue remembers contexts while a block is unfinished and a little longer; without
-//! one, the package is made with an empty context and says so.
+//! A bundle is never stored. It follows from its blocks, from the state before them, and, for the package alone, from the
+//! context of one of its versions. The queue remembers bundles and contexts while blocks are unfinished and a little longer; of an
+//! older block nobody knows which run it was in, so it is made as one of its own, with an empty context, and says so.
 
 use alloy_primitives::Bytes;
 use alloy_rlp::Encodable;
-use bundler::{Bundler, Parent, RebuildError, Sealed};
+use bundler::{Bundler, Draft, Parent, RebuildError, Refined};
 use jam::{RefineContext, codec::Encode};
-use queue::Version;
+use queue::{Bundle, Version};
 use serde_json::{Value, json};
-use service::{accumulate::Claim, exports};
-use state::Values;
+use service::refine::{CODES, HEADERS, TRANSACTIONS, WITNESS, refine_bundle};
 use store::{Store, StoreError};
-use types::BlockId;
+use types::Run;
 
 /// Why a bundle cannot be made again.
 #[derive(Debug, thiserror::Error)]
@@ -39,10 +38,12 @@ pub enum NoBundle {
         oldest: u64,
     },
     /// The package came out as another one than was sent.
-    #[error("version {version} of block {block} came out as another package than the one that was sent")]
+    #[error(
+        "version {version} of the bundle of {run} came out as another package than the one that was sent"
+    )]
     OtherPackage {
-        /// The block.
-        block: BlockId,
+        /// The blocks.
+        run: Run,
         /// The version.
         version: u32,
     },
@@ -57,8 +58,8 @@ pub enum NoBundle {
 /// A bundle, as the files it is looked at in.
 #[derive(Clone, Debug)]
 pub struct Rebuilt {
-    /// The block.
-    pub block: BlockId,
+    /// The blocks in it.
+    pub run: Run,
     /// Names and contents.
     pub files: Vec<(&'static str, Bytes)>,
 }
@@ -70,18 +71,42 @@ impl Rebuilt {
     }
 }
 
-/// Executes a block again and makes its bundle. `versions` are those of the block, the newest last.
+/// What is known of the bundle that a block is in.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The numbers of its first and last block.
+    pub blocks: (u64, u64),
+    /// Its versions, the newest last.
+    pub versions: Vec<Version>,
+}
+
+impl Known {
+    /// The bundle of a block, if it is one of these; a run of its own otherwise.
+    pub fn of<'a>(number: u64, mut bundles: impl Iterator<Item = &'a Bundle>) -> Self {
+        match bundles.find(|bundle| bundle.run.contains(number)) {
+            Some(Bundle { run, versions, .. }) => {
+                Self { blocks: (run.first.number, run.last.number), versions: versions.clone() }
+            }
+            None => Self { blocks: (number, number), versions: vec![] },
+        }
+    }
+}
+
+/// Executes the blocks of a bundle again and makes it.
 pub fn rebuild(
     store: &Store,
     bundler: &Bundler,
-    number: u64,
-    versions: &[Version],
+    known: &Known,
     progress: impl FnMut(u64),
 ) -> Result<Rebuilt, NoBundle> {
     let reader = store.reader()?;
     let (first, newest) = (reader.genesis() + 1, reader.newest().number);
-    let draft = if number < first { None } else { reader.draft(number)? };
-    let draft = draft.ok_or(NoBundle::NoBlock { number, first, newest })?;
+    let (number, last) = known.blocks;
+    let mut drafts = Vec::<Draft>::new();
+    for number in number..=last {
+        let draft = if number < first { None } else { reader.draft(number)? };
+        drafts.push(draft.ok_or(NoBundle::NoBlock { number, first, newest })?);
+    }
     drop(reader);
     let layer = match store.state_with_tree(number - 1, progress) {
         Err(StoreError::Pruned { oldest, .. }) => {
@@ -89,34 +114,33 @@ pub fn rebuild(
         }
         layer => layer?.ok_or(NoBundle::NoBlock { number, first, newest })?,
     };
-    let parent = Parent::new(draft.parent.clone(), layer);
-    let sealed = bundler.replay(&draft, &parent, store.codes())?;
-    let refined = bundler.refine(&sealed).map_err(RebuildError::from)?;
-    let version = versions.last();
+    let parent = Parent::new(drafts[0].parent.clone(), layer);
+    let pieces = bundler.replay_run(&drafts, &parent, store.codes())?;
+    let refined = bundler.pack_exactly(&parent, &pieces).map_err(RebuildError::from)?;
+    let version = known.versions.last();
     let packaged =
         bundler.package(&refined, version.map_or_else(no_context, |version| version.context.clone()));
     if let Some(version) = version.filter(|version| version.package != packaged.hash) {
-        return Err(NoBundle::OtherPackage { block: draft.id(), version: version.number });
+        return Err(NoBundle::OtherPackage { run: refined.run(), version: version.number });
     }
-    let rlp = |header: &alloy_consensus::Header| {
-        let mut out = Vec::with_capacity(header.length());
-        header.encode(&mut out);
-        Bytes::from(out)
-    };
-    let [witness, codes, transactions] = sealed.extrinsics.clone();
+    let mut header = Vec::with_capacity(parent.header.length());
+    parent.header.encode(&mut header);
     let bundle = packaged.bytes();
-    let summary = summary(&sealed, refined.claim(), version, bundle.len());
+    let exports_root = refine_bundle(&packaged.bundle, &bundler.config, &bundler.params);
+    let exports_root = exports_root.map(|output| output.exports_root().0).ok();
+    let summary = summary(&drafts, &refined, version, bundle.len(), exports_root);
+    let extrinsic = |index: usize| refined.extrinsics().get(index).cloned().unwrap_or_default();
     let files = vec![
-        ("witness.bin", witness),
-        ("codes.bin", codes),
-        ("transactions.bin", transactions),
-        ("header.rlp", rlp(draft.block.header())),
-        ("parent.rlp", rlp(&draft.parent)),
+        ("witness.bin", extrinsic(WITNESS)),
+        ("codes.bin", extrinsic(CODES)),
+        ("transactions.bin", extrinsic(TRANSACTIONS)),
+        ("headers.rlp", extrinsic(HEADERS)),
+        ("parent.rlp", header.into()),
         ("package.bin", packaged.bundle.package.encode().into()),
         ("bundle.bin", bundle),
         ("bundle.json", format!("{summary:#}\n").into_bytes().into()),
     ];
-    Ok(Rebuilt { block: draft.id(), files })
+    Ok(Rebuilt { run: refined.run(), files })
 }
 
 /// The context of a package that nobody ever sent.
@@ -126,30 +150,36 @@ fn no_context() -> RefineContext {
         state_root: jam::Hash::ZERO,
         beefy_root: jam::Hash::ZERO,
         lookup_anchor: jam::HeaderHash::ZERO,
-        lookup_anchor_slot: 0,
+        // Late enough for any block.
+        lookup_anchor_slot: u32::MAX,
         prerequisites: Default::default(),
     }
 }
 
-fn summary<V: Values + Clone>(
-    sealed: &Sealed<V>,
-    claim: &Claim,
+fn summary(
+    drafts: &[Draft],
+    refined: &Refined,
     version: Option<&Version>,
     bundle_bytes: usize,
+    exports_root: Option<jam::Hash>,
 ) -> Value {
-    let block = sealed.block();
-    let [witness, codes, transactions] = sealed.extrinsics.each_ref().map(|bytes| bytes.len());
+    let (Run { first, last }, claim) = (refined.run(), refined.claim());
+    let bytes = |index: usize| refined.extrinsics().get(index).map_or(0, |blob| blob.len());
     json!({
-        "block": { "number": block.id().number, "hash": block.id().hash },
-        "parent": { "number": block.id().number - 1, "hash": block.header().parent_hash },
+        "first": { "number": first.number, "hash": first.hash },
+        "last": { "number": last.number, "hash": last.hash },
+        "blocks": drafts.len(),
+        "blocksRoot": claim.blocks_root,
+        "parent": { "number": first.number - 1, "hash": claim.parent },
         "preRoot": claim.pre_root,
         "postRoot": claim.post_root,
-        "gasUsed": block.header().gas_used,
-        "transactions": block.transactions().len(),
+        "gasUsed": claim.gas_used,
+        "transactions": drafts.iter().map(|draft| draft.block.transactions().len()).sum::<usize>(),
         "bytes": {
-            "witness": witness, "codes": codes, "transactions": transactions, "bundle": bundle_bytes,
+            "witness": bytes(WITNESS), "codes": bytes(CODES), "transactions": bytes(TRANSACTIONS),
+            "headers": bytes(HEADERS), "bundle": bundle_bytes,
         },
-        "exportsRoot": exports::root(&sealed.exports()).0,
+        "exportsRoot": exports_root,
         // Without a version the package has an empty context, and its hash is on no chain.
         "version": version.map(|version| json!({
             "number": version.number,

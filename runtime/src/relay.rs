@@ -97,10 +97,10 @@ pub(crate) async fn send(
     clock: SystemClock,
     commands: Sender<Command>,
 ) {
-    let (block, package) = (outgoing.block(), outgoing.package());
+    let (run, package) = (outgoing.run(), outgoing.package());
     let left = outgoing.time_left(clock.now());
     let sent = if left.is_zero() {
-        drop(commands.send(Command::Tell(Event::WindowMissed { block })));
+        drop(commands.send(Command::Tell(Event::WindowMissed { run })));
         Sent::Failed
     } else {
         let deadline = Instant::now() + left;
@@ -120,14 +120,14 @@ pub(crate) async fn send(
                 Sent::Taken
             }
             Err(why) => {
-                let event = Event::NotSubmitted { block, version: outgoing.version, why: why.to_string() };
+                let event = Event::NotSubmitted { run, version: outgoing.version, why: why.to_string() };
                 drop(commands.send(Command::Tell(event)));
                 failure(&why)
             }
         }
     };
     // The driver may be gone by now; after a restart it sends again.
-    drop(commands.send(Command::Sent(block.number, package, sent)));
+    drop(commands.send(Command::Sent(run.first.number, package, sent)));
 }
 
 const fn failure(why: &SubmitError) -> Sent {

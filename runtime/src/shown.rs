@@ -44,7 +44,7 @@ pub(crate) struct Shown {
 impl Shown {
     /// Converts what the driver gave.
     pub(crate) fn step(&mut self, output: Output<Blocks>) -> Result<Step, Broken> {
-        let Output { batch, mut news, answers, sends } = output;
+        let Output { batch, mut news, answers, sends, .. } = output;
         let snapshot = news.snapshot.take().map(|snapshot| self.snapshot(&snapshot)).transpose()?;
         Ok(Step { batch, news, snapshot, answers, sends })
     }

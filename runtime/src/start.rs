@@ -57,6 +57,9 @@ struct Driving {
     guarantors: Guarantors,
 }
 
+/// The first step is waited for so long before clients are served.
+const FIRST_STEP_MAX: Duration = Duration::from_secs(5);
+
 /// The connection to the validators.
 struct Connected {
     endpoint: Endpoint,
@@ -106,7 +109,10 @@ impl Node {
             unanswered,
             runtime: tokio::runtime::Handle::current(),
         };
-        let journal = keep_journal(publisher, &store, steps, end)?;
+        let (journal, is_shown) = keep_journal(publisher, &store, steps, end)?;
+        // What was accepted before is known before anybody can ask for it. A journal that cannot be written must not keep
+        // the node from saying so.
+        drop(tokio::time::timeout(FIRST_STEP_MAX, is_shown).await);
         let feed = journal.feed.clone();
         let gateway =
             Gateway { commands: commands.clone(), health: journal.health.clone(), clock: clock.clone() };
@@ -138,6 +144,10 @@ async fn drive(config: &Config, store: &Store, clock: &SystemClock, end: &End) -
     let (wish, wishes) = tokio::sync::mpsc::unbounded_channel();
     let (guarantors, unanswered) = (Guarantors::default(), Unanswered::default());
     let (ready, is_ready) = oneshot::channel();
+    let (jobs, asked) = mpsc::channel();
+    let answers = commands.clone();
+    // It ends with the driver, which it works for.
+    spawn("pectin-packer", move || driving::pack(&asked, &answers))?;
     let thread = {
         let (started, builder, slots) = (config.driver.clone(), config.builder.clone(), config.driver.clock);
         let (store, clock, end) = (store.clone(), clock.clone(), end.clone());
@@ -154,7 +164,7 @@ async fn drive(config: &Config, store: &Store, clock: &SystemClock, end: &End) -
                     return None;
                 }
             };
-            let mut world = Wishes::new(clock, wish, slots, guarantors);
+            let mut world = Wishes::new(clock, wish, slots, guarantors, jobs);
             let ran = driving::run(&mut driver, &orders, &outputs, &mut shown, &unanswered, &mut world);
             ran.map(|()| left(&driver)).map_err(|why| tell(&end, Some(Ended::Broken(why)))).ok()
         })?
@@ -178,7 +188,11 @@ fn begin(
     let mut driver = Driver::start(started, recovered, blocks, clock.now())?;
     // A machine that starts with a wrong clock must not expire the pool in its first step.
     driver.set_time_confirmed(clock.is_confirmed());
-    let step = shown.step(driver.step(clock.now())?)?;
+    let mut first = driver.step(clock.now())?;
+    // Nothing can be sent before the chain was seen, so nothing is to be packed.
+    debug_assert!(first.jobs.is_empty());
+    first.jobs.clear();
+    let step = shown.step(first)?;
     let snapshot = shown.snapshot(&driver.snapshot()?)?;
     let (handshake, found) = (Handshake::of(driver.follower()), left(&driver));
     drop(outputs.send(step));
@@ -223,24 +237,29 @@ fn connect(
     Ok(Connected { endpoint, peers })
 }
 
-/// Starts the journal's thread.
+/// Starts the journal's thread. Tells when its first step is durable and shown.
 fn keep_journal(
     publisher: Publisher,
     store: &Store,
     steps: mpsc::Receiver<Step>,
     end: End,
-) -> Result<Journal, NodeError> {
+) -> Result<(Journal, oneshot::Receiver<()>), NodeError> {
     let (feed, index, observer) =
         (publisher.feed.clone(), publisher.index.clone(), publisher.observer.clone());
     let health = WriterHealth::default();
     let (store, told, commits) = (store.clone(), health.clone(), observer.clone());
+    let (first, is_shown) = oneshot::channel();
+    let mut first = Some(first);
     let thread = spawn("pectin-journal", move || {
         let rebased = |base| drop(publisher.commands.send(Command::Rebase(base)));
-        let publish = |step| publisher.publish(step);
+        let publish = |step| {
+            publisher.publish(step);
+            first.take().map(|first| first.send(()));
+        };
         let result = writer::run(&store, &steps, &told, commits.commits(), publish, rebased);
         tell(&end, result.err().map(Ended::Store));
     })?;
-    Ok(Journal { thread, feed, index, observer, health })
+    Ok((Journal { thread, feed, index, observer, health }, is_shown))
 }
 
 /// What the last stage is made from.

@@ -10,7 +10,7 @@ use jam::{Ed25519Key, Hash, hash::blake2b};
 
 /// The rules that this crate implements.
 const NAME: &[u8; 16] = b"pectin-evm/osaka";
-const LEN: usize = NAME.len() + 32 + 3 * 8;
+const LEN: usize = NAME.len() + 32 + 5 * 8;
 
 impl Config {
     /// The defaults for this service and this builder, under the code hash that says so.
@@ -29,7 +29,8 @@ impl Config {
     pub fn code(&self) -> Bytes {
         let mut code = NAME.to_vec();
         code.extend_from_slice(self.builder.as_slice());
-        for number in [self.chain_id, self.gas_limit, self.base_fee_floor_wei] {
+        let numbers = [self.chain_id, self.gas_limit, self.gas_target, self.base_fee_floor_wei, self.slot_ms];
+        for number in numbers {
             code.extend_from_slice(&number.to_le_bytes());
         }
         code.into()
@@ -50,7 +51,9 @@ impl Config {
             builder: Ed25519Key((*builder).into()),
             chain_id: number(0)?,
             gas_limit: number(1)?,
-            base_fee_floor_wei: number(2)?,
+            gas_target: number(2)?,
+            base_fee_floor_wei: number(3)?,
+            slot_ms: number(4)?,
         })
     }
 }

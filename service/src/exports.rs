@@ -1,8 +1,8 @@
-//! What a block leaves in JAM's data: itself and its receipts, so that anyone can rebuild the chain from there.
+//! What a run of blocks leaves in JAM's data: its blocks and their receipts, so that anyone can rebuild the chain from there.
 //!
-//! `rlp(block) ++ rlp(receipts)`, the block as Ethereum's archives have it (header, transactions, no ommers, no
-//! withdrawals), cut into segments; the last one is filled up with zeros. RLP says where it ends, so the zeros are no
-//! ambiguity.
+//! `rlp(block) ++ rlp(receipts)` for each block in order, the block as Ethereum's archives have it (header, transactions, no
+//! ommers, no withdrawals), all of it cut into segments; the last one is filled up with zeros. RLP says where a block ends, and
+//! none begins with a zero, so the zeros are no ambiguity.
 
 use alloy_consensus::{Block, Header, ReceiptEnvelope, TxEnvelope, Typed2718};
 use alloy_eips::Encodable2718;
@@ -30,39 +30,57 @@ pub fn receipt_bytes(receipt: &ReceiptEnvelope) -> usize {
     if receipt.is_legacy() { length } else { length + alloy_rlp::length_of_length(length) }
 }
 
-/// How many segments a block takes, given the lengths of its header and of the items in its two lists.
-pub fn segments(header: usize, transactions: usize, receipts: usize) -> usize {
+/// How many bytes a block takes in the exports of its run, given the lengths of its header and of the items in its two lists.
+pub fn block_bytes(header: usize, transactions: usize, receipts: usize) -> usize {
     let body = header + list_bytes(transactions) + 2;
-    (list_bytes(body) + list_bytes(receipts)).div_ceil(SEGMENT_BYTES)
+    list_bytes(body) + list_bytes(receipts)
 }
 
-/// How many segments a block takes. `transactions` are encoded (EIP-2718).
-pub fn count<T: AsRef<[u8]>>(header: &Header, transactions: &[T], receipts: &[ReceiptEnvelope]) -> usize {
+/// How many bytes a block takes in the exports of its run. `transactions` are encoded (EIP-2718).
+pub fn bytes_of<T: AsRef<[u8]>>(header: &Header, transactions: &[T], receipts: &[ReceiptEnvelope]) -> usize {
     let transactions = transactions.iter().map(|tx| item_bytes(tx.as_ref())).sum();
-    segments(header.length(), transactions, receipts.iter().map(receipt_bytes).sum())
+    block_bytes(header.length(), transactions, receipts.iter().map(receipt_bytes).sum())
 }
 
-/// The segments of a block. `transactions` and `receipts` are encoded (EIP-2718).
-pub fn export<T: AsRef<[u8]>, R: AsRef<[u8]>>(
-    header: &Header,
-    transactions: &[T],
-    receipts: &[R],
-) -> Vec<Bytes> {
-    let sum = |length: usize| alloy_rlp::Header { list: true, payload_length: length };
-    let in_transactions = transactions.iter().map(|tx| item_bytes(tx.as_ref())).sum();
-    let in_receipts = receipts.iter().map(|receipt| item_bytes(receipt.as_ref())).sum();
-    let count = segments(header.length(), in_transactions, in_receipts);
-    let mut out = Vec::with_capacity(count * SEGMENT_BYTES);
-    sum(header.length() + list_bytes(in_transactions) + 2).encode(&mut out);
-    header.encode(&mut out);
-    sum(in_transactions).encode(&mut out);
-    transactions.iter().for_each(|tx| put(tx.as_ref(), &mut out));
-    out.extend_from_slice(&[EMPTY_LIST_CODE; 2]);
-    sum(in_receipts).encode(&mut out);
-    receipts.iter().for_each(|receipt| put(receipt.as_ref(), &mut out));
-    out.resize(count * SEGMENT_BYTES, 0);
-    let out = Bytes::from(out);
-    (0..count).map(|i| out.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES)).collect()
+/// How many segments so many bytes take.
+pub const fn segments(bytes: usize) -> usize {
+    bytes.div_ceil(SEGMENT_BYTES)
+}
+
+/// What a run exports, block by block.
+#[derive(Clone, Debug, Default)]
+pub struct Exports(Vec<u8>);
+
+impl Exports {
+    /// Adds a block. `transactions` and `receipts` are encoded (EIP-2718).
+    pub fn push<T: AsRef<[u8]>, R: AsRef<[u8]>>(
+        &mut self,
+        header: &Header,
+        transactions: &[T],
+        receipts: &[R],
+    ) {
+        let list = |length: usize| alloy_rlp::Header { list: true, payload_length: length };
+        let in_transactions = transactions.iter().map(|tx| item_bytes(tx.as_ref())).sum();
+        let in_receipts = receipts.iter().map(|receipt| item_bytes(receipt.as_ref())).sum();
+        let out = &mut self.0;
+        out.reserve(block_bytes(header.length(), in_transactions, in_receipts));
+        list(header.length() + list_bytes(in_transactions) + 2).encode(out);
+        header.encode(out);
+        list(in_transactions).encode(out);
+        transactions.iter().for_each(|tx| put(tx.as_ref(), out));
+        out.extend_from_slice(&[EMPTY_LIST_CODE; 2]);
+        list(in_receipts).encode(out);
+        receipts.iter().for_each(|receipt| put(receipt.as_ref(), out));
+    }
+
+    /// The segments.
+    pub fn into_segments(self) -> Vec<Bytes> {
+        let mut out = self.0;
+        let count = segments(out.len());
+        out.resize(count * SEGMENT_BYTES, 0);
+        let out = Bytes::from(out);
+        (0..count).map(|i| out.slice(i * SEGMENT_BYTES..(i + 1) * SEGMENT_BYTES)).collect()
+    }
 }
 
 /// The root that a report gives for segments.
@@ -70,18 +88,20 @@ pub fn root(segments: &[Bytes]) -> SegmentRoot {
     SegmentTree::new(segments).root()
 }
 
-/// Reads a block and its receipts from its segments.
-pub fn import<S: AsRef<[u8]>>(
-    segments: &[S],
-) -> Result<(Block<TxEnvelope>, Vec<ReceiptEnvelope>), alloy_rlp::Error> {
+/// A block with its receipts.
+pub type Exported = (Block<TxEnvelope>, Vec<ReceiptEnvelope>);
+
+/// Reads the blocks of a run with their receipts from its segments.
+pub fn import<S: AsRef<[u8]>>(segments: &[S]) -> Result<Vec<Exported>, alloy_rlp::Error> {
     let bytes = segments.iter().flat_map(AsRef::as_ref).copied().collect::<Vec<_>>();
-    let rest = &mut &*bytes;
-    let block = Block::decode(rest)?;
-    let receipts = Vec::decode(rest)?;
+    let (rest, mut blocks) = (&mut &*bytes, Vec::new());
+    while rest.first().is_some_and(|first| *first != 0) {
+        blocks.push((Block::decode(rest)?, Vec::decode(rest)?));
+    }
     if rest.len() >= SEGMENT_BYTES || rest.iter().any(|byte| *byte != 0) {
         return Err(alloy_rlp::Error::UnexpectedLength);
     }
-    Ok((block, receipts))
+    Ok(blocks)
 }
 
 fn is_list(item: &[u8]) -> bool {

@@ -18,7 +18,6 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 /// How many bytes of extra data a header may have.
 pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 
-const ELASTICITY: u64 = 2;
 const BASE_FEE_CHANGE_DENOMINATOR: u128 = 8;
 
 /// What the builder decides about a block, apart from its transactions.
@@ -80,7 +79,7 @@ pub fn next(
         beneficiary: choice.beneficiary,
         extra_data: choice.extra_data.clone(),
         gas_limit: config.gas_limit,
-        base_fee_per_gas: Some(next_base_fee(parent, config.base_fee_floor_wei)),
+        base_fee_per_gas: Some(next_base_fee(parent, config.gas_target, config.base_fee_floor_wei)),
         mix_hash: prevrandao(parent_hash),
         ommers_hash: EMPTY_OMMER_ROOT_HASH,
         withdrawals_root: Some(EMPTY_WITHDRAWALS),
@@ -120,18 +119,18 @@ pub fn list_root<T: AsRef<[u8]>>(items: &[T]) -> B256 {
     ordered_trie_root_encoded(items)
 }
 
-/// The base fee after `parent` (EIP-1559), but never below `floor`.
+/// The base fee after `parent` (EIP-1559 with this target), but never below `floor`.
 ///
-/// For every parent there is an answer, also for one that no chain could have.
-pub fn next_base_fee(parent: &Header, floor: u64) -> u64 {
+/// A block may use several times the target; so that one block changes the fee by an eighth at most, as on Ethereum, more than
+/// twice the target counts as twice. For every parent there is an answer, also for one that no chain could have.
+pub fn next_base_fee(parent: &Header, target: u64, floor: u64) -> u64 {
     let base = parent.base_fee_per_gas.unwrap_or(floor);
-    let target = parent.gas_limit / ELASTICITY;
     let change = |gas: u64| {
         let change =
             u128::from(base) * u128::from(gas) / u128::from(target.max(1)) / BASE_FEE_CHANGE_DENOMINATOR;
         u64::try_from(change).unwrap_or(u64::MAX)
     };
-    let next = match parent.gas_used {
+    let next = match parent.gas_used.min(target.saturating_mul(2)) {
         used if used > target => base.saturating_add(change(used - target).max(1)),
         used => base.saturating_sub(change(target - used)),
     };
@@ -173,10 +172,11 @@ mod tests {
 
     #[test]
     fn the_base_fee_stops_at_its_floor() {
-        assert_eq!(next_base_fee(&parent(0, 100, 1000), 900), 900);
-        assert_eq!(next_base_fee(&parent(0, 100, 1000), 7), 875);
-        assert_eq!(next_base_fee(&parent(100, 100, 1000), 7), 1125);
-        assert_eq!(next_base_fee(&Header { gas_limit: 2, gas_used: 1, ..Header::default() }, 7), 7);
+        assert_eq!(next_base_fee(&parent(0, 100, 1000), 50, 900), 900);
+        assert_eq!(next_base_fee(&parent(0, 100, 1000), 50, 7), 875);
+        assert_eq!(next_base_fee(&parent(100, 100, 1000), 50, 7), 1125);
+        assert_eq!(next_base_fee(&parent(1000, 1000, 1000), 50, 7), 1125, "an eighth at most");
+        assert_eq!(next_base_fee(&Header { gas_limit: 2, gas_used: 1, ..Header::default() }, 1, 7), 7);
     }
 
     proptest! {
@@ -186,12 +186,12 @@ mod tests {
         ) {
             let used = limit / 100 * used;
             let theirs = calc_next_block_base_fee(used, limit, base, BaseFeeParams::ethereum());
-            prop_assert_eq!(next_base_fee(&parent(used, limit, base), 0), theirs);
+            prop_assert_eq!(next_base_fee(&parent(used, limit, base), limit / 2, 0), theirs);
         }
 
         #[test]
-        fn no_parent_is_too_strange(used: u64, limit: u64, base: u64, floor: u64) {
-            prop_assert!(next_base_fee(&parent(used, limit, base), floor) >= floor);
+        fn no_parent_is_too_strange(used: u64, target: u64, base: u64, floor: u64) {
+            prop_assert!(next_base_fee(&parent(used, u64::MAX, base), target, floor) >= floor);
         }
     }
 }

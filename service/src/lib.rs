@@ -1,25 +1,27 @@
 //! The EVM service that JAM validators run.
 //!
 //! ```text
-//!   bundle --refine--> Claim: this block is valid on that parent --accumulate--> ServiceState: head, waiting
+//!   bundle --refine--> Claim: this run of blocks is valid on that parent --accumulate--> ServiceState: head, waiting
 //!     |                                                                            |
-//!     | package   one item: parent header, sealed header, signature                | applied only on its parent; the
-//!     | extrinsic 0  witness: what the state held that the block touches           | order of cores and a second
+//!     | package   one item: parent header, last block, signature of it             | applied only on its parent; the
+//!     | extrinsic 0  witness: what the state held that the run touches             | order of cores and a second
 //!     | extrinsic 1  codes that it reads                                           | version make no difference
-//!     | extrinsic 2  its transactions
-//!     +-> exports: the block and its receipts, from which anyone can rebuild the chain
+//!     | extrinsic 2  the transactions of each block
+//!     | extrinsic 3  the headers of its blocks
+//!     +-> exports: the blocks and their receipts, from which anyone can rebuild the chain
 //! ```
 //!
-//! [`refine`](mod@refine) is a pure function: it checks the builder's signature and the parent, executes every
-//! transaction on what the witness proves, and compares every field of the sealed header with what comes out. The
-//! builder runs the same [`execution`] on its own state, so both sides touch the same keys and get the same roots.
+//! A package carries a run: consecutive blocks, one or many. [`refine`](mod@refine) is a pure function: it checks the builder's
+//! signature and the chain of headers, executes every transaction on what the witness proves, and compares every field of each
+//! sealed header with what comes out. The builder runs the same [`execution`] on its own state, so both sides touch the same keys
+//! and get the same roots.
 //!
 //! Blocks are Ethereum's, with the rules of Osaka from the first one on. What there is not: blob transactions, ommers,
 //! withdrawals, requests, beacon roots. The base fee has a floor; the hashes of earlier blocks come from the history
 //! contract (EIP-2935), where a witness proves them; PREVRANDAO follows from the parent's hash.
 //!
-//! **Limits.** A claim has 144 bytes of the 48 KiB that a report may have. Decoders check declared lengths against the
-//! bytes there are; execution stops at the gas that the work item declares. At most [`accumulate::WAITING_MAX`] blocks
+//! **Limits.** A claim has 184 bytes of the 48 KiB that a report may have. Decoders check declared lengths against the
+//! bytes there are; execution stops at the gas that the work item declares. At most [`accumulate::WAITING_MAX`] runs
 //! wait.
 //!
 //! **Errors.** [`refine::RefineError`] says why a bundle is refused, and [`refine::RefineError::work_error`] what a
@@ -29,17 +31,18 @@
 //!
 //! ```
 //! use service::{Config, accumulate::{Claim, Outcome, ServiceState}, genesis::Genesis};
+//! use types::BlockId;
 //!
 //! let builder = jam::Ed25519Secret::trivial(9).public();
 //! let genesis = Genesis::dev(&Config::new(7, [1; 32].into(), builder));
 //! let mut state = ServiceState::new(genesis.id());
 //!
-//! // Block 2 comes before block 1: it waits, and follows as soon as its parent is applied.
-//! let first = Claim { parent: genesis.id().hash, number: 1, block: [1; 32].into(), ..Claim::default() };
-//! let second = Claim { parent: first.block, number: 2, block: [2; 32].into(), ..Claim::default() };
+//! // Blocks 4 and 5 come before blocks 1 to 3: they wait, and follow as soon as their parent is applied.
+//! let first = Claim::of_run(genesis.id().hash, 1, BlockId::new(3, [3; 32].into()));
+//! let second = Claim::of_run(first.last.hash, 4, BlockId::new(5, [5; 32].into()));
 //! assert_eq!(state.apply(&second), Outcome::Waits);
-//! assert_eq!(state.apply(&first), Outcome::Applied(vec![first.id(), second.id()]));
-//! assert_eq!(state.head(), second.id());
+//! assert_eq!(state.apply(&first), Outcome::Applied(vec![first.last, second.last]));
+//! assert_eq!(state.head(), second.last);
 //! ```
 
 pub mod accumulate;

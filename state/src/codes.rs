@@ -60,6 +60,17 @@ impl CodeSet {
         self.0.extend(other.0.iter().map(|(hash, code)| (*hash, code.clone())));
     }
 
+    /// Adds the codes of another set, except those that a third one has.
+    pub fn extend_without(&mut self, other: &Self, without: &Self) {
+        let others = other.0.iter().filter(|(hash, _)| !without.0.contains_key(*hash));
+        self.0.extend(others.map(|(hash, code)| (*hash, code.clone())));
+    }
+
+    /// The code with this hash.
+    pub fn get(&self, hash: &B256) -> Option<&Bytes> {
+        self.0.get(hash)
+    }
+
     /// The codes with their hashes, in the order of the hashes.
     pub fn iter(&self) -> impl Iterator<Item = (&B256, &Bytes)> {
         self.0.iter()

@@ -14,7 +14,7 @@ use crate::{
     tables::{META, Tables},
     values::Position,
 };
-use redb::{ReadTransaction, ReadableTable};
+use redb::ReadTransaction;
 use service::genesis::Genesis;
 
 /// Recognises a file, or makes it.
@@ -29,34 +29,11 @@ pub(crate) fn open(engine: &Engine, options: &Options, genesis: &Genesis) -> Res
 
 /// Recognises a file that is there.
 pub(crate) fn recognise(engine: &Engine, options: &Options) -> Result<Found> {
-    let mut read = engine.read()?;
-    if !identity::check(engine, &read, &options.chain)? {
-        upgrade(engine, options).map_err(|failure| failure.told(engine))?;
-        read = engine.read()?;
-    }
+    let read = engine.read()?;
+    identity::check(engine, &read, &options.chain)?;
     let journal = journal(engine, &read)?;
     let slot = Slot::new(engine, &read, &journal.position)?;
     Ok(Found { journal, slot })
-}
-
-/// Adds the tables that the file's format lacks, in one step. Its history begins with the state that it has: what blocks
-/// before that wrote over is not in it.
-fn upgrade(engine: &Engine, options: &Options) -> Result<(), Failure> {
-    let transaction = engine.write()?;
-    let mut tables = Tables::new(&transaction);
-    tables.make_all()?;
-    let position = {
-        let value = tables.meta()?.get(POSITION)?;
-        value.and_then(|value| Position::decode(value.value()).ok())
-    };
-    let Some(position) = position else {
-        return Err(Failure::Refused(engine.damaged("it does not say how far it is".into())));
-    };
-    tables.meta()?.insert(POSITION, &position.encode()[..])?;
-    tables.meta()?.insert(IDENTITY, &identity::encode(&options.chain)[..])?;
-    drop(tables);
-    transaction.commit()?;
-    Ok(())
 }
 
 /// What a file says of itself when it is opened.

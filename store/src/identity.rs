@@ -1,21 +1,25 @@
 //! Whose file it is: the first thing that is looked at, and the only one that every version must be able to read.
 
 use crate::{
-    Result, StoreError, commit::IDENTITY, engine::Engine, options::ChainIdentity, tables::META, values,
+    Result, StoreError,
+    commit::IDENTITY,
+    engine::{Engine, guarded},
+    options::ChainIdentity,
+    tables::META,
+    values,
 };
 use jam::{
     Params,
     codec::{DecodeError, Decoder, Encode},
 };
-use redb::{ReadTransaction, TableError};
+use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase as _, TableError};
+use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
-/// The format of everything else. Change it with any table or encoding, and say in [`check`] what becomes of the others.
-const SCHEMA: u32 = 5;
-/// This one lacks the history of values and is the same otherwise: [`create`](crate::create) adds it.
-const WITHOUT_HISTORY: u32 = 4;
-/// This one lacks the table of stories too.
-const WITHOUT_STORIES: u32 = 3;
+/// The format of everything else. Change it with any table or encoding, and say in [`in_this_format`] what becomes of the others.
+///
+/// In formats up to 5 a bundle was one block, and the service of their chains takes no others: they are refused.
+const SCHEMA: u32 = 6;
 
 pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
@@ -24,27 +28,50 @@ pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {
     out
 }
 
-/// Refuses what is not a file of this chain in a known format; whether the format is the newest one.
-pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &ChainIdentity) -> Result<bool> {
-    let path = || engine.medium().path().to_path_buf();
+/// Refuses what is not a file of this chain in this format.
+pub(crate) fn check(engine: &Engine, read: &ReadTransaction, expected: &ChainIdentity) -> Result<()> {
+    compare(engine, &chain_of(engine, read)?, expected)
+}
+
+/// The chain whose file it is, if it is in this format.
+fn chain_of(engine: &Engine, read: &ReadTransaction) -> Result<ChainIdentity> {
+    let path = engine.medium().path();
     let table = match read.open_table(META) {
         Ok(table) => table,
         Err(TableError::Storage(error)) => return Err(engine.error(error.into())),
-        Err(_) => return Err(StoreError::Foreign(path())),
+        Err(_) => return Err(StoreError::Foreign(path.into())),
     };
     let value = table.get(IDENTITY).map_err(|error| engine.error(error.into()))?;
-    let value = value.ok_or_else(|| StoreError::Foreign(path()))?;
-    let rest = value.value().strip_prefix(MAGIC).ok_or_else(|| StoreError::Foreign(path()))?;
-    let (schema, chain) = rest.split_first_chunk().ok_or_else(|| StoreError::Foreign(path()))?;
-    let schema = u32::from_le_bytes(*schema);
-    match schema {
-        SCHEMA | WITHOUT_HISTORY | WITHOUT_STORIES => {}
-        found if found > SCHEMA => return Err(StoreError::Newer { path: path(), found, known: SCHEMA }),
-        found => return Err(StoreError::Older { path: path(), found }),
+    let value = value.ok_or_else(|| StoreError::Foreign(path.into()))?;
+    let chain = in_this_format(value.value(), path)?;
+    decode(chain).map_err(|error| engine.damaged(format!("whose it is: {error}")))
+}
+
+/// What follows the format, if that is this one.
+fn in_this_format<'a>(value: &'a [u8], path: &Path) -> Result<&'a [u8]> {
+    let rest = value.strip_prefix(MAGIC).ok_or_else(|| StoreError::Foreign(path.into()))?;
+    let (schema, chain) = rest.split_first_chunk().ok_or_else(|| StoreError::Foreign(path.into()))?;
+    match u32::from_le_bytes(*schema) {
+        SCHEMA => Ok(chain),
+        found if found > SCHEMA => Err(StoreError::Newer { path: path.into(), found, known: SCHEMA }),
+        found => Err(StoreError::Older { path: path.into(), found }),
     }
-    let found = decode(chain).map_err(|error| engine.damaged(format!("whose it is: {error}")))?;
-    compare(engine, &found, expected)?;
-    Ok(schema == SCHEMA)
+}
+
+/// Refuses a file in a format of another version, and writes nothing into it. Whatever else may be wrong with it is found when
+/// it is opened.
+pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
+    let path = path.as_ref();
+    let identity = || -> Result<_, redb::Error> {
+        let read = ReadOnlyDatabase::open(path)?.begin_read()?;
+        let value = read.open_table(META)?.get(IDENTITY)?;
+        Ok(value.map(|value| value.value().to_vec()))
+    };
+    let Some(Ok(Some(identity))) = guarded(identity) else { return Ok(()) };
+    match in_this_format(&identity, path) {
+        Err(why @ (StoreError::Older { .. } | StoreError::Newer { .. })) => Err(why),
+        _ => Ok(()),
+    }
 }
 
 fn decode(bytes: &[u8]) -> Result<ChainIdentity, DecodeError> {

@@ -119,6 +119,7 @@ pub use driver::{
 };
 pub use engine::{guarded, is_guarded};
 pub use error::{Retry, StoreError};
+pub use identity::check_format;
 pub use logs::{FoundLog, LogFilter, LogLimits};
 pub use options::{ChainIdentity, Options};
 #[cfg(feature = "faults")]

@@ -108,7 +108,7 @@ impl Position {
         sealed(out)
     }
 
-    /// Files without history have a shorter one, which tools read too.
+    /// Files of earlier formats have a shorter one, which is read so that they can be refused for what they are.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         Self::read(bytes, bytes.len() != BYTES_WITHOUT_HISTORY)
     }

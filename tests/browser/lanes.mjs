@@ -70,11 +70,12 @@ run(async () => {
   const frames = await screen.frames();
   const [hash, name] = await throughAllLanes(screen);
   equal(await screen.figure("Executed twice"), "0", "executed twice");
-  for (const words of ["block sealed", "bundle submitted", "bundle guaranteed", "bundle accumulated", "bundle finalized"]) {
-    await screen.line(`${words} bundle=${name.slice(2)}`);
+  await screen.line(`block sealed block=${name.slice(2)}:`);
+  for (const words of ["bundle submitted", "bundle guaranteed", "bundle accumulated", "bundle finalized"]) {
+    await screen.line(`${words} bundle=${name.slice(2)} blocks=`);
   }
   await page.locator(".core-cells i[data-use=ours]").first().waitFor();
-  await page.locator("#sizes td", { hasText: name }).first().waitFor();
+  await page.locator("#sizes td:first-child", { hasText: new RegExp(`^${name.slice(2)}$`) }).waitFor();
   equal(await screen.frames(), frames, "nothing jumped");
   await screen.accessible("light");
 

@@ -46,7 +46,7 @@ export async function bundleOf(hash) {
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "builder_transaction", params: [hash] });
     const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
     const { result } = await response.json();
-    if (result?.block) return `B-${Number(result.block.number)}`;
+    if (result?.bundle) return result.bundle.name;
   }
 }
 

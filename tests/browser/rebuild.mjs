@@ -11,12 +11,12 @@ run(async () => {
   await screen.press("Take submissions in silence");
   await page.locator("button[aria-pressed=true]", { hasText: "in silence" }).waitFor();
   await send();
-  await screen.line("guarantee timeout bundle=1 version=1");
+  await screen.line(/guarantee timeout bundle=1 blocks=\d+ version=1/);
   const slow = page.locator("#slow li", { hasText: "B-1" });
   await slow.waitFor();
   const sentence = await slow.locator("p").textContent();
   check(/; that is safe, since .*; .*\.$/.test(sentence), `why, whether it is safe, and what next: ${sentence}`);
-  await screen.line("bundle submitted bundle=1 version=2");
+  await screen.line(/bundle submitted bundle=1 blocks=\d+ version=2/);
   await page.locator(".lane .card", { hasText: "v2" }).first().waitFor();
   await page.locator(".lane .card .life i.on").first().waitFor();
   await page.locator(".lane .card .how", { hasText: /failed \d+ of 50/ }).first().waitFor();

@@ -14,7 +14,7 @@ run(async () => {
   check(said.includes("back to the pool"), said);
   await screen.heal();
   await screen.reaches("B-1", "Released");
-  await screen.line("bundle released bundle=1");
+  await screen.line("block released block=1:");
   await screen.figureIs("Releases", /^[1-9]/);
   // Its number belongs to another block now; the button still shows the one that was given up.
   await page.locator("#given-up button", { hasText: "B-1 released" }).click();

@@ -27,7 +27,7 @@ run(async () => {
   };
   await isFinal(hash);
   const next = await send();
-  await screen.line("block sealed bundle=");
+  await screen.line("block sealed block=");
   await isFinal(next);
   equal(await screen.figure("Executed twice"), "0", "executed twice");
   await screen.close();

@@ -51,7 +51,7 @@ run(async () => {
   const dark = await Screen.open("/", { viewport: { width: 1440, height: 1020 }, colorScheme: "dark" });
   await screen.press("Take submissions in silence");
   await busy(10);
-  await dark.line("Timeout detected");
+  await dark.line("guarantee timeout");
   await dark.page.locator("#slow li p").first().waitFor();
   await dark.page.locator(".lane[data-state=Submitted] .how", { hasText: "failed 1 of" }).first().waitFor();
   await picture(dark, "page-dark-slow", { fullPage: true });

@@ -20,10 +20,50 @@ impl BlockId {
     pub const fn new(number: u64, hash: B256) -> Self {
         Self { number, hash }
     }
+}
 
-    /// The name operators know a bundle by: `B-7` carries block 7.
+/// Consecutive blocks, each on the one before: what a bundle carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Run {
+    /// The lowest block.
+    pub first: BlockId,
+    /// The highest block; the same one if there is only one.
+    pub last: BlockId,
+}
+
+impl Run {
+    /// The run of one block.
+    pub const fn of(block: BlockId) -> Self {
+        Self { first: block, last: block }
+    }
+
+    /// How many blocks it has.
+    pub const fn blocks(&self) -> u64 {
+        self.last.number.saturating_sub(self.first.number).saturating_add(1)
+    }
+
+    /// Whether a number is that of one of its blocks.
+    pub const fn contains(&self, number: u64) -> bool {
+        self.first.number <= number && number <= self.last.number
+    }
+
+    /// The numbers of its blocks.
+    pub fn numbers(&self) -> impl DoubleEndedIterator<Item = u64> + use<> {
+        self.first.number..=self.last.number
+    }
+
+    /// The name that operators know its bundle by: `B-7` carries block 7, and perhaps more.
     pub fn bundle_name(&self) -> String {
-        format!("B-{}", self.number)
+        format!("B-{}", self.first.number)
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.blocks() {
+            1 => self.first.fmt(f),
+            _ => write!(f, "{}..{}", self.first.number, self.last),
+        }
     }
 }
 
@@ -90,7 +130,17 @@ mod tests {
         let block = SealedBlock::new(header.clone(), vec![]);
         assert_eq!(block.id(), BlockId::new(7, header.hash_slow()));
         assert_eq!(block.parent_id(), Some(BlockId::new(6, B256::repeat_byte(1))));
-        assert_eq!(block.id().bundle_name(), "B-7");
         assert_eq!(SealedBlock::new(Header::default(), vec![]).parent_id(), None);
+    }
+
+    #[test]
+    fn a_run_is_named_by_its_first_block() {
+        let [first, last] = [7, 9].map(|number| BlockId::new(number, B256::repeat_byte(1)));
+        let run = Run { first, last };
+        assert_eq!((run.bundle_name(), run.blocks()), ("B-7".to_owned(), 3));
+        assert_eq!([6, 7, 9, 10].map(|number| run.contains(number)), [false, true, true, false]);
+        assert_eq!(run.numbers().collect::<Vec<_>>(), [7, 8, 9]);
+        assert_eq!((Run::of(first).blocks(), Run::of(first).to_string()), (1, first.to_string()));
+        assert_eq!(run.to_string(), format!("7..{last}"));
     }
 }

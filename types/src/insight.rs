@@ -1,6 +1,6 @@
 //! What operators are shown of blocks and cores: how large blocks came out, and what the cores were used for.
 
-/// How large a block came out.
+/// How large a block came out, as a bundle of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {
     /// Bytes of the witness.
@@ -9,7 +9,7 @@ pub struct Sizes {
     pub codes_bytes: usize,
     /// Bytes of its transactions.
     pub transactions_bytes: usize,
-    /// Bytes of all that and of the payload: what the limit is for.
+    /// Bytes of all that, of the headers and of the payload: what the limit is for.
     pub bundle_bytes: usize,
     /// Segments that it exports.
     pub export_segments: usize,
@@ -24,10 +24,10 @@ pub struct Sizes {
 pub enum CoreUse {
     /// There was no report.
     Free,
-    /// A version of a block of ours.
+    /// A version of a bundle of ours.
     Ours {
-        /// The block's number.
-        block: u64,
+        /// The number of its first block.
+        bundle: u64,
         /// The version.
         version: u32,
     },

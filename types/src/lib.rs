@@ -10,13 +10,13 @@
 //! lives in the crate that owns it. There is no behaviour here, no limit and no I/O.
 //!
 //! ```
-//! use types::{BlockId, Duration, Time};
+//! use types::{BlockId, Duration, Run, Time};
 //!
 //! let accepted = Time::from_millis(1_000);
 //! assert_eq!(accepted + Duration::from_secs(18), Time::from_millis(19_000));
 //! // The clock of the driver never runs backwards, so "how long ago" never underflows either.
 //! assert_eq!(accepted.since(Time::from_millis(2_000)), Duration::ZERO);
-//! assert_eq!(BlockId::new(7, [0; 32].into()).bundle_name(), "B-7");
+//! assert_eq!(Run::of(BlockId::new(7, [0; 32].into())).bundle_name(), "B-7");
 //! ```
 
 mod block;
@@ -28,7 +28,7 @@ mod story;
 mod time;
 mod transaction;
 
-pub use block::{BlockId, ReceiptedBlock, SealedBlock};
+pub use block::{BlockId, ReceiptedBlock, Run, SealedBlock};
 pub use chunked::Chunked;
 pub use core::time::Duration;
 pub use event::{Event, Fields, ReleasedBy, SpecLine, Subject};

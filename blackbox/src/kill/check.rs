@@ -10,8 +10,9 @@ use super::{
     world::{FEES, FUNDS_WEI, World},
 };
 use alloy_primitives::{Address, U256};
-use harness::devnet::applied_once;
+use harness::devnet::{Applied, applied_runs};
 use serde_json::json;
+use service::accumulate::Claim;
 use std::collections::BTreeMap;
 
 /// What was found.
@@ -78,14 +79,23 @@ fn check_validators(chain: &FinalChain, world: &World, found: &mut Findings) {
             format!("validator {index} has the head {head:?}, the node {}", chain.finalized)
         });
     }
-    let applied = world.devnet.with_tree(0, |tree| applied_once(tree, &world.setup)).unwrap_or_default();
-    let is_same = applied.keys().copied().eq(chain.blocks.iter().map(Mined::id));
-    found.expect(is_same, || {
-        format!("validators applied {} blocks, the node has {} final ones", applied.len(), chain.blocks.len())
-    });
-    for (block, times) in applied.into_iter().filter(|(_, times)| *times != 1) {
-        found.expect(false, || format!("block {block} was applied {times} times"));
+    let applied = world.devnet.with_tree(0, |tree| applied_runs(tree, &world.setup)).unwrap_or_default();
+    let mut blocks = &chain.blocks[..];
+    for run in applied {
+        let Applied { claim, times } = run;
+        let many = usize::try_from(run.blocks()).unwrap_or(usize::MAX).min(blocks.len());
+        let (its, rest) = blocks.split_at(many);
+        let hashes = its.iter().map(|block| block.id().hash).collect::<Vec<_>>();
+        let is_same = its.first().map(|block| block.id().number) == Some(claim.first)
+            && its.last().map(Mined::id) == Some(claim.last)
+            && Claim::root_of(&hashes) == claim.blocks_root;
+        found.expect(is_same, || {
+            format!("validators applied blocks {} to {}, the node has others", claim.first, claim.last)
+        });
+        found.expect(times == 1, || format!("blocks up to {} were applied {times} times", claim.last));
+        blocks = rest;
     }
+    found.expect(blocks.is_empty(), || format!("validators did not apply {} final blocks", blocks.len()));
 }
 
 /// A second execution comes to the same roots, gas, receipts, balances and storage.

@@ -111,7 +111,7 @@ impl Judge {
         let flags = [
             ["--pool-sender-max", "256"],
             ["--pool-pending-max", "4000"],
-            ["--seal-after-ms", "60"],
+            ["--block-ms", "60"],
             ["--log", "info,pool=debug"],
         ];
         let recipe = world.recipe(options.binary.clone(), flags.as_flattened());

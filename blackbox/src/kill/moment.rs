@@ -103,15 +103,16 @@ mod tests {
     #[test]
     fn the_words_are_those_of_the_log() {
         let block = BlockId::new(7, B256::ZERO);
+        let run = types::Run::of(block);
         let (hash, sender) = (B256::ZERO, Address::ZERO);
         let events = [
             Event::Added { hash, sender, pending: true },
             Event::Sealed { block, transactions: 1 },
             Event::Window { queued: 1, inflight: 0, submitted: 0, can_submit: true },
-            Event::Submitted { block, version: 1, core: 0 },
-            Event::Guaranteed { block, version: 1 },
-            Event::Accumulated { block },
-            Event::Finalized { block },
+            Event::Submitted { run, version: 1, core: 0 },
+            Event::Guaranteed { run, version: 1 },
+            Event::Accumulated { run },
+            Event::Finalized { run },
         ];
         for (moment, event) in Moment::ALL.into_iter().zip(events) {
             let said = Moment::ALL.into_iter().filter(|moment| moment.is_said_by(&event.to_string()));

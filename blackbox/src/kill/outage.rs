@@ -1,4 +1,5 @@
-//! All validators are down for ten minutes of slots. The queue fills, the pool fills, and the node is killed on top of it.
+//! All validators are down for ten minutes of slots. Blocks go on to be sealed and wait, and the node is killed on top of
+//! a thousand transactions that wait with them.
 
 use super::{
     judge::{FIRST_FILLER, Judge},
@@ -11,15 +12,16 @@ use serde_json::{Value, json};
 
 /// Ten minutes of slots that last six seconds.
 const OUTAGE_SLOTS: u32 = 100;
-/// Bundles that the queue holds when it is full.
-const QUEUED: u64 = 12;
-/// Transactions that the pool shall hold then.
-const POOLED: u64 = 1000;
+/// Blocks that shall wait to be submitted,
+const BLOCKS: u64 = 12;
+/// and transactions that are not final, in blocks or in the pool.
+const TRANSACTIONS: u64 = 1000;
 
-/// Bundles that wait to be submitted, and transactions that wait for a block.
+/// Blocks that no validator has, and transactions that are not final.
 fn waiting(status: &Value) -> (u64, u64) {
     let number = |group: &str, name: &str| status[group][name].as_u64().unwrap_or_default();
-    (number("queue", "queued"), number("pool", "pending") + number("pool", "queued"))
+    let transactions = ["pending", "queued", "bundled"].map(|name| number("pool", name));
+    (number("unbundled", "blocks"), transactions.iter().sum())
 }
 
 impl Judge {
@@ -30,21 +32,27 @@ impl Judge {
         let first = self.world.slot();
         self.world.validators_down();
         self.say("all validators are down");
-        self.fill_queue(first)?;
+        self.await_blocks(first)?;
         self.pause_load(true);
         self.fill_pool()?;
         let status = self.status()?;
-        let (queued, pooled) = waiting(&status);
-        self.say(format_args!("kill {:>3}  with {queued} bundles queued, {pooled} pooled", self.kills + 1));
+        let (blocks, transactions) = waiting(&status);
+        let number = self.kills + 1;
+        self.say(format_args!(
+            "kill {number:>3}  with {blocks} blocks and {transactions} transactions waiting"
+        ));
         self.kill()?;
 
         self.spawn()?;
         let ready = self.await_ready()?;
         let now = self.status()?;
-        if now["latest"] != status["latest"] || waiting(&now).1 < pooled {
+        let latest = &status["latest"];
+        let again = self.rpc.ask("eth_getBlockByNumber", json!([latest["number"], false]))?;
+        if again["hash"] != latest["hash"] || waiting(&now).1 < transactions {
             return Err(format!("before the kill {status}, after the restart {now}"));
         }
-        println!("restart: {queued} queued {pooled} pooled ready in {:.2} s", ready.as_secs_f64());
+        let seconds = ready.as_secs_f64();
+        println!("restart: {blocks} blocks {transactions} transactions ready in {seconds:.2} s");
         self.pause_load(false);
         self.world.wait_for_slot(first.saturating_add(OUTAGE_SLOTS));
         self.world.validators_up()?;
@@ -64,11 +72,11 @@ impl Judge {
         Ok(())
     }
 
-    /// Waits until the queue is full.
-    fn fill_queue(&mut self, first: u32) -> Result<(), String> {
-        while waiting(&self.status()?).0 < QUEUED {
+    /// Waits until blocks wait.
+    fn await_blocks(&mut self, first: u32) -> Result<(), String> {
+        while waiting(&self.status()?).0 < BLOCKS {
             if self.world.slot() > first + OUTAGE_SLOTS * 3 / 4 {
-                return Err(format!("the queue did not fill while validators were down: {}", self.status()?));
+                return Err(format!("no blocks were sealed while validators were down: {}", self.status()?));
             }
             // The accounts may have sent all that they may, and a block needs something to hold.
             self.send_transfers(1)?;
@@ -77,14 +85,14 @@ impl Judge {
         Ok(())
     }
 
-    /// Sends until the pool holds a thousand.
+    /// Sends until a thousand wait.
     fn fill_pool(&mut self) -> Result<(), String> {
         loop {
-            let (_, pooled) = waiting(&self.status()?);
-            if pooled >= POOLED {
+            let (_, transactions) = waiting(&self.status()?);
+            if transactions >= TRANSACTIONS {
                 return Ok(());
             }
-            self.send_transfers(POOLED - pooled)?;
+            self.send_transfers(TRANSACTIONS - transactions)?;
         }
     }
 

@@ -142,7 +142,8 @@ pub async fn run(options: Options) -> Result<Report, String> {
         Target::Pectin => None,
         Target::Anvil => {
             let anvil = anvil::start()?;
-            for faults in [Faults::LYING, Faults::HARSH] {
+            let second = if options.is_second_good { Faults::slow(20) } else { Faults::HARSH };
+            for faults in [Faults::LYING, second] {
                 let proxy = Proxy::start(anvil.url.clone(), faults, options.seed).await;
                 proxies.push(proxy.map_err(|why| why.to_string())?);
             }

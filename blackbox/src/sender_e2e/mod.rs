@@ -56,6 +56,8 @@ pub struct Options {
     pub kills: usize,
     /// Chooses moments and faults.
     pub seed: u64,
+    /// Whether the second provider of another chain is only slow, instead of losing answers and being busy.
+    pub is_second_good: bool,
 }
 
 /// What does not happen in this time does not happen.

@@ -59,7 +59,7 @@ impl Bench {
         let rules = self.tree.rules();
         let report = WorkReport {
             spec: AvailabilitySpec {
-                package: jam::PackageHash(Hash::from_slice(&claim.block[..])),
+                package: jam::PackageHash(Hash::from_slice(&claim.last.hash[..])),
                 bundle_len: 10,
                 erasure_root: Hash::ZERO,
                 exports_root: jam::SegmentRoot::ZERO,
@@ -118,7 +118,7 @@ impl Bench {
 
 fn claim(number: u64) -> Claim {
     let hash = |number: u64| if number == 0 { HEAD.hash } else { Hash::repeat_byte(100 + number as u8) };
-    Claim { parent: hash(number - 1), number, block: hash(number), ..Claim::default() }
+    Claim::of_run(hash(number - 1), number, types::BlockId::new(number, hash(number)))
 }
 
 /// Forty slots with a report in every second one, and the blocks that they made.
@@ -134,7 +134,7 @@ fn busy_chain() -> (Bench, Vec<Block>) {
         slot += 1 + u32::from(number % 5 == 0);
         let assurances = bench.assurances(1 << (number % 2));
         let hash = bench.grow(slot, &Ingredients { guarantees: vec![], assurances });
-        assert_eq!(bench.service(hash).head(), claim(number).id());
+        assert_eq!(bench.service(hash).head(), claim(number).last);
     }
     let mut blocks =
         bench.tree.up(bench.tree.best().hash).map(|node| Block::clone(&node.block)).collect::<Vec<_>>();

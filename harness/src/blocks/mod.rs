@@ -108,7 +108,7 @@ impl MemoryChain {
 
     /// Packages a block, after the builder's own check.
     pub fn package(&self, sealed: &Sealed<Values>) -> (Refined, Packaged) {
-        let refined = self.bundler.refine(sealed).expect("what was sealed is valid");
+        let refined = self.bundler.refine(&self.parent, sealed).expect("what was sealed is valid");
         let packaged = self.bundler.package(&refined, context(1));
         (refined, packaged)
     }

@@ -1,11 +1,12 @@
 //! The builder: the product's driver on a real network, with states in memory and a disk that is always there.
 
 use super::Setup;
+use alloy_eips::Encodable2718;
 use bundler::{Draft, Parent, Refined, Sealed};
 use clock::SystemClock;
 use driver::{
-    Blocks as _, Driver, EvmBlocks, EvmBuilder, EvmHistory, Outgoing, Output, Recovered, Responder, Settings,
-    Started,
+    Blocks as _, Driver, EvmBlocks, EvmBuilder, EvmHistory, Outgoing, Output, PackJob as _, Recovered,
+    Responder, Settings, Started,
 };
 use jam::{
     ChainSpec, PackageHash, SlotClock,
@@ -136,7 +137,7 @@ impl Builder {
         let bundler = self.setup.bundler();
         let sealed = bundler.replay(draft, parent, self.setup.genesis.codes.clone());
         let sealed = sealed.expect("what was sealed once can be executed again");
-        let refined = bundler.refine(&sealed).expect("validators accept what was sealed");
+        let refined = bundler.refine(parent, &sealed).expect("validators accept what was sealed");
         (sealed, refined)
     }
 
@@ -147,7 +148,13 @@ impl Builder {
 
     /// The root of what a block exports.
     pub fn exports_root(&self, number: u64) -> jam::SegmentRoot {
-        service::exports::root(&self.replayed(number).0.exports())
+        let (sealed, _) = self.replayed(number);
+        let block = sealed.block();
+        let transactions = block.transactions().iter().map(Transaction::encoded).collect::<Vec<_>>();
+        let receipts = sealed.receipts.iter().map(Encodable2718::encoded_2718).collect::<Vec<_>>();
+        let mut exports = service::exports::Exports::default();
+        exports.push(block.header(), &transactions, &receipts);
+        service::exports::root(&exports.into_segments())
     }
 
     /// The bundle of a block as it was sent last.
@@ -186,7 +193,7 @@ impl Builder {
 
     /// The states of all blocks in the queue.
     pub fn states(&self) -> Vec<(u64, queue::State)> {
-        self.driver.queue().bundles().map(|bundle| (bundle.block.number, bundle.state)).collect()
+        self.driver.queue().bundles().map(|bundle| (bundle.number(), bundle.state)).collect()
     }
 
     /// Whether a block is final.
@@ -268,8 +275,11 @@ impl Builder {
 
     /// Lets the driver do what is due. What it gives is durable at once.
     fn step(&mut self) {
-        let Output { news, answers, sends, .. } =
+        let Output { news, answers, sends, jobs, .. } =
             self.driver.step(self.time.now()).expect("the state is in memory");
+        for job in jobs {
+            self.driver.packed(job.pack(), self.time.now()).expect("the state is in memory");
+        }
         for event in news.events {
             let is_given_up = matches!(event, Event::Released { .. } | Event::ServiceDiffers { .. });
             assert!(!is_given_up, "nothing fails so often: {event}");
@@ -279,7 +289,7 @@ impl Builder {
     }
 
     fn send(&mut self, outgoing: Outgoing<bundler::Packaged>) {
-        let (number, package) = (outgoing.block().number, outgoing.package());
+        let (number, package) = (outgoing.run().first.number, outgoing.package());
         self.packages.insert(package, number);
         let now = self.time.now();
         self.ways.entry(number).or_default().sent.push(self.clock.slot_at(now));
@@ -308,7 +318,8 @@ fn start_driver(setup: &Setup, spec: &ChainSpec, slot_ms: u64, genesis: Start, n
         params: spec.params,
         clock: devnet::validator::clock(slot_ms),
         pool: txpool::Config { tx_bytes_max: 1 << 20, ..txpool::Config::dev() },
-        queue: queue::Config::new(&spec.params, slot_ms),
+        // Tests look at the way of each block.
+        queue: queue::Config { run_blocks_max: 1, ..queue::Config::new(&spec.params, slot_ms) },
         genesis,
         service_id: setup.service.service,
         code_hash: setup.service.code_hash,

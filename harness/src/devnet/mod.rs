@@ -6,4 +6,4 @@ mod setup;
 
 pub use builder::{Builder, Way};
 pub use network::Network;
-pub use setup::{Setup, applied_once};
+pub use setup::{Applied, Setup, applied_runs};

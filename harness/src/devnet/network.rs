@@ -1,6 +1,6 @@
 //! A network in this process with a builder connected to it, as most tests want it.
 
-use super::{Builder, Setup, applied_once};
+use super::{Applied, Builder, Setup, applied_runs};
 use devnet::{Config, Devnet, validator::StartError};
 use std::path::PathBuf;
 
@@ -81,9 +81,9 @@ impl Network {
         self.builder.run_until("all blocks are final", |builder| builder.is_final(sealed)).await;
         let devnet = &self.devnet;
         let all_once = |index: u16| {
-            let applied = devnet.with_tree(index, |tree| applied_once(tree, setup)).expect("it is up");
-            assert!(applied.values().all(|times| *times == 1), "validator {index}: {applied:?}");
-            applied.len() as u64 == sealed
+            let applied = devnet.with_tree(index, |tree| applied_runs(tree, setup)).expect("it is up");
+            assert!(applied.iter().all(|run| run.times == 1), "validator {index}: {applied:?}");
+            applied.iter().map(Applied::blocks).sum::<u64>() == sealed
         };
         let count = devnet.chain_spec().params.validators;
         self.builder.run_until("every validator applied all", |_| (0..count).all(all_once)).await;

@@ -10,11 +10,11 @@ use devnet::{
 };
 use jam::Ed25519Secret;
 use service::{
-    accumulate::{Outcome, ServiceState, claim_of},
+    accumulate::{Claim, Outcome, ServiceState, claim_of},
     genesis::Genesis,
 };
 use std::collections::BTreeMap;
-use types::{BlockId, Transaction};
+use types::Transaction;
 
 /// Whose blocks the service takes.
 const BUILDER: u32 = 99;
@@ -89,8 +89,24 @@ fn wallet(index: u64) -> Wallet {
     Wallet::new(index)
 }
 
-/// How often each EVM block was applied on a validator's best chain, from what its blocks report.
-pub fn applied_once(tree: &Tree, setup: &Setup) -> BTreeMap<BlockId, usize> {
+/// A run of EVM blocks on a validator's chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Applied {
+    /// What the report says of it.
+    pub claim: Claim,
+    /// How often it was applied.
+    pub times: usize,
+}
+
+impl Applied {
+    /// How many blocks it has.
+    pub const fn blocks(&self) -> u64 {
+        (self.claim.last.number + 1).saturating_sub(self.claim.first)
+    }
+}
+
+/// The runs that were applied on a validator's best chain, in order, from what its blocks report.
+pub fn applied_runs(tree: &Tree, setup: &Setup) -> Vec<Applied> {
     let mut below = Vec::new();
     let mut next = Some(tree.best().hash);
     while let Some(block) = next.and_then(|hash| tree.block(hash)) {
@@ -99,7 +115,7 @@ pub fn applied_once(tree: &Tree, setup: &Setup) -> BTreeMap<BlockId, usize> {
     }
     // Whatever was available was accumulated in the same block: nothing here depends on anything.
     let mut service = ServiceState::new(setup.genesis.id());
-    let mut counts = BTreeMap::new();
+    let (mut claims, mut counts) = (BTreeMap::new(), BTreeMap::<_, usize>::new());
     let mut pending = BTreeMap::<u16, jam::WorkReport>::new();
     for block in below.iter().rev() {
         for core in 0..tree.rules().params.cores {
@@ -109,9 +125,10 @@ pub fn applied_once(tree: &Tree, setup: &Setup) -> BTreeMap<BlockId, usize> {
             }
             let Some(report) = pending.remove(&core) else { continue };
             for digest in &report.digests {
-                let claim = claim_of(digest, SERVICE, setup.service.code_hash);
-                if let Some(Outcome::Applied(blocks)) = claim.map(|claim| service.apply(&claim)) {
-                    blocks.into_iter().for_each(|block| *counts.entry(block).or_default() += 1);
+                let Some(claim) = claim_of(digest, SERVICE, setup.service.code_hash) else { continue };
+                claims.insert(claim.last, claim);
+                if let Outcome::Applied(lasts) = service.apply(&claim) {
+                    lasts.into_iter().for_each(|last| *counts.entry(last).or_default() += 1);
                 }
             }
         }
@@ -119,4 +136,7 @@ pub fn applied_once(tree: &Tree, setup: &Setup) -> BTreeMap<BlockId, usize> {
         pending.extend(reported.map(|report| (report.core, report.clone())));
     }
     counts
+        .into_iter()
+        .filter_map(|(last, times)| Some(Applied { claim: *claims.get(&last)?, times }))
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! `pectin chain-spec`: the files that a network of separate processes starts from.
 
-use super::{Failure, file};
+use super::{Failure, file, setup::BLOCK_MS};
 use crate::accounts::{self, DevAccount};
 use alloy_primitives::hex;
 use clap::Args;
@@ -52,9 +52,15 @@ pub(super) struct ChainSpecArgs {
     /// The first EVM block, as a genesis file (the format of geth).
     #[arg(long, value_name = "FILE")]
     genesis: Option<PathBuf>,
-    /// Gas of a block.
-    #[arg(long, default_value_t = service::config::GAS_LIMIT, value_name = "GAS")]
-    gas_limit: u64,
+    /// Gas of a block. [default: what packages sustain at the pace of --block-ms, several times over]
+    #[arg(long, value_name = "GAS")]
+    gas_limit: Option<u64>,
+    /// The pace of blocks that the gas of a block and its target are for, in milliseconds.
+    #[arg(long, default_value_t = BLOCK_MS, value_name = "MS")]
+    block_ms: u64,
+    /// How long a slot of JAM lasts, in milliseconds. The service commits to it.
+    #[arg(long, default_value_t = service::config::SLOT_MS, value_name = "MS")]
+    slot_ms: u64,
     /// The address that validators listen on.
     #[arg(long, default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), value_name = "IP")]
     validator_addr: IpAddr,
@@ -75,10 +81,38 @@ pub(super) struct ChainSpecArgs {
     if_missing: bool,
 }
 
+/// Gas of the transfers that a package of 12 MB holds: about 7,500 of them.
+const PACKAGE_GAS: u64 = 157_500_000;
+/// How much more than its target a block may use.
+const BURST: u64 = 4;
+/// A block of more gas takes too long to execute for one that comes several times a second.
+const GAS_LIMIT_MAX: u64 = 120_000_000;
+
 /// The builder's key.
 const KEY: &str = "builder.key";
 /// The files, the secret first: it is the one that cannot be made again.
 const FILES: [&str; 3] = [KEY, "chain-spec.json", "genesis.json"];
+
+/// How fast blocks and slots come, from which the gas of a block follows.
+pub(super) struct Pace {
+    /// The gas limit, if the operator chose one.
+    pub(super) gas_limit: Option<u64>,
+    pub(super) block_ms: u64,
+    pub(super) slot_ms: u64,
+}
+
+impl Pace {
+    /// The gas limit and the gas target of a block. The target is what the packages of all cores sustain in the time of a block,
+    /// so that the base fee rises when more is asked for; the limit leaves room for large transactions and bursts.
+    fn gas(&self, cores: u16) -> (u64, u64) {
+        let block_ms = if self.block_ms == 0 { BLOCK_MS } else { self.block_ms };
+        let of_slot = PACKAGE_GAS.saturating_mul(cores.into());
+        let target = of_slot.saturating_mul(block_ms) / self.slot_ms.max(1);
+        let limit = target.saturating_mul(BURST).clamp(service::config::GAS_LIMIT, GAS_LIMIT_MAX);
+        let limit = self.gas_limit.unwrap_or(limit);
+        (limit, target.min(limit / 2).max(1))
+    }
+}
 
 /// A chain: its parameters, its service, and its first EVM block.
 pub(super) struct Chain {
@@ -108,7 +142,7 @@ impl ChainArgs {
     pub(super) fn chain(
         &self,
         genesis_file: Option<&Path>,
-        gas_limit: u64,
+        pace: &Pace,
         builder: &Ed25519Secret,
     ) -> Result<Chain, Failure> {
         let given = genesis_file.map(|path| Ok::<_, Failure>((path, file::read(path, "the genesis file")?)));
@@ -116,8 +150,15 @@ impl ChainArgs {
         let in_file = given.as_ref().and_then(|(_, json)| chain_id_in(json));
         let chain_id = self.chain_id.or(in_file).unwrap_or(service::config::CHAIN_ID);
         let base_fee_floor_wei = self.base_fee_floor;
-        let config =
-            Config { chain_id, gas_limit, base_fee_floor_wei, ..Config::native(SERVICE, builder.public()) };
+        let (gas_limit, gas_target) = pace.gas(self.params()?.cores);
+        let config = Config {
+            chain_id,
+            gas_limit,
+            gas_target,
+            base_fee_floor_wei,
+            slot_ms: pace.slot_ms,
+            ..Config::native(SERVICE, builder.public())
+        };
         let config = config.with_code_hash();
         match self.initial_base_fee {
             Some(_) if given.is_some() => {
@@ -221,7 +262,8 @@ fn make(args: &ChainSpecArgs) -> Result<(), Failure> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(Failure::runtime)?;
     let secret = Ed25519Secret::from_seed(&seed);
-    let chain = args.chain.chain(args.genesis.as_deref(), args.gas_limit, &secret)?;
+    let pace = Pace { gas_limit: args.gas_limit, block_ms: args.block_ms, slot_ms: args.slot_ms };
+    let chain = args.chain.chain(args.genesis.as_deref(), &pace, &secret)?;
     let addresses = args.addresses(chain.params.validators)?;
     let mut jam = chain.jam();
     jam.fixed_addresses = Some(addresses.clone());

@@ -2,7 +2,7 @@
 
 use super::{
     Failure, Options,
-    chain_spec::{Chain, ChainArgs},
+    chain_spec::{Chain, ChainArgs, Pace},
     file,
     scratch::Scratch,
     setup::{self, Setup},
@@ -50,8 +50,9 @@ pub(super) fn run(mut args: DevArgs) -> Result<(), Failure> {
     (_, args.options) = file::merged(args.config.as_deref(), Default::default(), args.options)?;
     Setup::start_logging(&args.options)?;
     let secret = Ed25519Secret::trivial(BUILDER);
-    let gas_limit = args.options.gas_limit.unwrap_or(service::config::GAS_LIMIT);
-    let chain = args.chain.chain(args.genesis.as_deref(), gas_limit, &secret)?;
+    let Options { gas_limit, block_ms, .. } = &args.options;
+    let pace = Pace { gas_limit: *gas_limit, block_ms: block_ms.unwrap_or(0), slot_ms: args.slot_ms };
+    let chain = args.chain.chain(args.genesis.as_deref(), &pace, &secret)?;
     let scratch = if args.options.data_dir.is_none() { Some(Scratch::make()?) } else { None };
     stop::run(async move |mut stop| {
         let directory = scratch.as_ref().map(|scratch| scratch.path().to_path_buf());
@@ -78,6 +79,11 @@ async fn start(
         args;
     let Chain { params, config, genesis, .. } = chain;
     let data_dir = options.data_dir.clone();
+    if let Some(directory) = &data_dir {
+        // The validators' files beside it say less of why.
+        let checked = store::check_format(directory.join(data::STORE));
+        checked.map_err(|why| Failure::Data(why.to_string()))?;
+    }
     let devnet = Devnet::start(devnet::Config {
         cores: params.cores,
         slot_ms,

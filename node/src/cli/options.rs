@@ -236,12 +236,14 @@ options! {
 
     /// Who gets the fees.
     "Building" fee_recipient "fee-recipient" "PECTIN_FEE_RECIPIENT": Address = "0x0000000000000000000000000000000000000000",
-    /// Milliseconds after its first transaction that a block is sealed while the queue is empty.
+    /// Milliseconds between two blocks, while there are transactions. 0: a block as soon as one comes, every 4 ms at most.
+    "Building" block_ms "block-ms" "PECTIN_BLOCK_MS": u64 = "150; 0 in dev" like "150",
+    /// Milliseconds after its first transaction that a block is sealed while the queue is empty, with --queue-policy spec.
     "Building" seal_after_ms "seal-after-ms" "PECTIN_SEAL_AFTER_MS": u64 = "500",
     /// Transactions in a block at most.
     "Building" block_txs_max "block-txs-max" "PECTIN_BLOCK_TXS_MAX": usize = "as many as fit" like "1000",
     /// Gas of a block at most; the chain's own limit holds in any case.
-    "Building" gas_limit "gas-limit" "PECTIN_GAS_LIMIT": u64 = "120000000",
+    "Building" gas_limit "gas-limit" "PECTIN_GAS_LIMIT": u64 = "36000000",
     /// Empty blocks after the last transaction, one per slot, for clients that wait for confirmations. More follow while
     /// the base fee is above its floor.
     "Building" empty_blocks "empty-blocks" "PECTIN_EMPTY_BLOCKS": u32 = "12",
@@ -267,16 +269,18 @@ options! {
     /// Percent that a transaction must offer more than the one that it replaces, on both fees.
     "Pool" pool_price_bump "pool-price-bump" "PECTIN_POOL_PRICE_BUMP": u8 = "10",
 
-    /// How anchors are chosen and what a timeout does: pectin or spec.
+    /// How blocks are bundled, how anchors are chosen and what a timeout does: pectin, or spec for the queue specification to the
+    /// letter (a bundle is one block).
     "Queue" queue_policy "queue-policy" "PECTIN_QUEUE_POLICY": Policy = "pectin",
-    /// Bundles that may wait to be submitted; when they are as many, building waits.
-    "Queue" queue_depth_max "queue-depth-max" "PECTIN_QUEUE_DEPTH_MAX": usize = "12",
+    /// Blocks that may wait to be submitted; when they are as many, building waits.
+    "Queue" queue_depth_max "queue-depth-max" "PECTIN_QUEUE_DEPTH_MAX": usize = "no limit; 12 with --queue-policy spec" like "12",
     /// Bundles that may be submitted and not yet guaranteed, at most one per core.
     "Queue" inflight_max "inflight-max" "PECTIN_INFLIGHT_MAX": usize = "as many as cores" like "2",
-    /// Versions that may fail before a block is abandoned.
+    /// Versions that may fail before a bundle is abandoned.
     "Queue" retries_max "retries-max" "PECTIN_RETRIES_MAX": u32 = "3",
-    /// Sealed blocks that may be not yet final; when they are as many, building waits.
-    "Queue" unfinished_max "unfinished-max" "PECTIN_UNFINISHED_MAX": usize = "64",
+    /// Megabytes of sealed blocks that may wait to be submitted, and a quarter of what may be not yet final. From half of it on
+    /// blocks come slower and grow; at all of it building waits. A transfer takes about 1,600 bytes.
+    "Queue" unsent_mb_max "unsent-mb-max" "PECTIN_UNSENT_MB_MAX": u64 = "1500",
     /// Milliseconds without a guarantee after which a bundle is sent again. Defaults of times are for slots of 6000 ms,
     /// and scale with the slot.
     "Queue" guarantee_timeout_ms "guarantee-timeout-ms" "PECTIN_GUARANTEE_TIMEOUT_MS": u64 = "18000",

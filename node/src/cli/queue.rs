@@ -23,7 +23,7 @@ pub(super) struct QueueArgs {
 /// Which bundle.
 #[derive(Debug, Args)]
 pub(super) struct BundleArgs {
-    /// The block's number, or the bundle's name (B-7).
+    /// The number of any of its blocks, or the bundle's name (B-7).
     #[arg(value_name = "NUMBER")]
     number: String,
     #[command(flatten)]
@@ -54,7 +54,8 @@ pub(super) fn run_bundle(args: &BundleArgs) -> Result<(), Failure> {
     let bundle = args.rpc.client()?.call("builder_bundle", json!([number]))?;
     if bundle.is_null() {
         return Err(Failure::Runtime(format!(
-            "the queue does not remember a bundle of block {number}; `pectin queue --finished` shows what it remembers"
+            "the queue does not remember a bundle with block {number}, or it is in none yet; `pectin queue --finished` shows what it \
+             remembers"
         )));
     }
     args.format.print(&bundle, bundle_words);
@@ -82,17 +83,27 @@ fn words(value: &Value, finished: bool) -> String {
     if finished {
         bundles.splice(0..0, of("finished"));
     }
+    out.push_str(&unbundled(&queue["unbundled"]));
     out.push('\n');
     if bundles.is_empty() {
         out.push_str("no bundle is on its way\n");
         return out;
     }
     let rows = bundles.iter().map(row).collect::<Vec<_>>();
-    out.push_str(&table(["bundle", "state", "version", "core", "txs", "sealed to final"], &rows));
+    out.push_str(&table(["bundle", "blocks", "state", "version", "core", "txs", "sealed to final"], &rows));
     out
 }
 
-fn row(bundle: &Value) -> [String; 6] {
+/// The blocks that are in no bundle yet.
+fn unbundled(unbundled: &Value) -> String {
+    let Some(blocks) = unbundled["blocks"].as_u64() else { return String::new() };
+    let kilobytes = unbundled["bundleBytes"].as_u64().unwrap_or_default() / 1000;
+    let first = show::number(&unbundled["first"]["number"]).unwrap_or_default();
+    let why = unbundled["whySlow"].as_str().map_or_else(String::new, |why| format!("\n           {why}"));
+    format!("sealed     {blocks} blocks from {first} on wait for a bundle, at most {kilobytes} kB{why}\n")
+}
+
+fn row(bundle: &Value) -> [String; 7] {
     let plain = |value: &Value| if value.is_null() { "-".to_owned() } else { value.to_string() };
     let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
     let times = &bundle["times"];
@@ -102,6 +113,7 @@ fn row(bundle: &Value) -> [String; 6] {
     };
     [
         text(&bundle["name"]),
+        plain(&bundle["blocks"]),
         text(&bundle["state"]),
         plain(&bundle["version"]),
         plain(&bundle["core"]),
@@ -112,14 +124,16 @@ fn row(bundle: &Value) -> [String; 6] {
 
 fn bundle_words(bundle: &Value) -> String {
     let mut out = format!(
-        "bundle       {}\nstate        {}\nblock        {}\nparent       {}\n",
+        "bundle       {}\nstate        {}\nblocks       {}\nfirst        {}\nlast         {}\nparent       {}\n",
         bundle["name"].as_str().unwrap_or("-"),
         bundle["state"].as_str().unwrap_or("-"),
-        show::block(&bundle["block"]),
+        bundle["blocks"],
+        show::block(&bundle["first"]),
+        show::block(&bundle["last"]),
         show::block(&bundle["parent"]),
     );
     let times = &bundle["times"];
-    let first = times["sealed"].as_u64().or_else(|| bundle["enqueuedAt"].as_u64()).unwrap_or_default();
+    let first = times["sealed"].as_u64().or_else(|| bundle["sealedAt"].as_u64()).unwrap_or_default();
     for step in ["submitted", "guaranteed", "accumulated", "finalized", "released"] {
         if let Some(at) = times[step].as_u64() {
             out.push_str(&format!("{step:<12} {} after it was sealed\n", seconds(at.saturating_sub(first))));

@@ -11,8 +11,9 @@ use devnet::{
     Devnet,
     genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
 };
-use driver::{EvmBuilder, Settings, Started};
+use driver::{EvmBuilder, Pace, Settings, Started};
 use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
+use queue::Size;
 use runtime::{
     DevMethods, Ended, Node, NodeError, RpcConfig, data,
     managed::{SenderConfig, SenderError},
@@ -34,6 +35,15 @@ pub(super) const SLOT_MS: u64 = 6000;
 const SCRATCH_CACHE_BYTES: usize = 16 << 20;
 /// A shorter token could be guessed.
 const TOKEN_CHARS_MIN: usize = 16;
+/// Milliseconds between two blocks, and in `pectin dev`: there a block comes with each transaction.
+pub(super) const BLOCK_MS: u64 = 150;
+const DEV_BLOCK_MS: u64 = 0;
+/// Milliseconds after its first transaction that a block is sealed, by the queue specification.
+const SEAL_AFTER_MS: u64 = 500;
+/// What may wait to be submitted: an hour without validators at 100 transfers per second takes 580 MB, and from half on sealing
+/// slows down.
+const UNSENT_MB_MAX: u64 = 1_500;
+const UNSENT_GAS_MAX: u64 = 60_000_000_000;
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// What is built, and for whom.
@@ -109,6 +119,13 @@ impl Setup {
             let found = service.service;
             return Err(Failure::Usage(format!(
                 "the chain specification has the service {found}, not {expected}"
+            )));
+        }
+        // With longer slots every block would be dated too late for its package.
+        if self.slot_ms > service.slot_ms {
+            return Err(Failure::Usage(format!(
+                "slots last {} ms here, and the service was made for {} ms: make the chain specification with --slot-ms {}",
+                self.slot_ms, service.slot_ms, self.slot_ms
             )));
         }
         Ok((service, state))
@@ -215,7 +232,12 @@ impl Setup {
     fn settings(&self) -> Settings {
         let options = &self.options;
         let mut settings = Settings::default();
-        settings.seal_after = options.seal_after_ms.map_or(settings.seal_after, Duration::from_millis);
+        let usual_ms = if self.is_dev { DEV_BLOCK_MS } else { BLOCK_MS };
+        let ms = |given: Option<u64>, usual: u64| Duration::from_millis(given.unwrap_or(usual));
+        settings.pace = match options.queue_policy.unwrap_or_default() {
+            Policy::Pectin => Pace::Every(ms(options.block_ms, usual_ms)),
+            Policy::Spec => Pace::BySpecification(ms(options.seal_after_ms, SEAL_AFTER_MS)),
+        };
         settings.empty_blocks = options.empty_blocks.unwrap_or(settings.empty_blocks);
         settings.dry_run = options.dry_run.unwrap_or(false);
         settings
@@ -321,14 +343,20 @@ pub(super) fn named_peers(options: &Options) -> Result<Vec<Bootnode>, Failure> {
 /// What the settings say about the queue.
 pub(super) fn queue(options: &Options, params: &jam::Params, slot_ms: u64) -> Result<queue::Config, Failure> {
     let mut config = queue::Config::new(params, slot_ms);
-    config.policy = match options.queue_policy.unwrap_or_default() {
-        Policy::Pectin => queue::Policy::Pectin,
-        Policy::Spec => queue::Policy::Spec,
-    };
-    config.max_depth = options.queue_depth_max.unwrap_or(config.max_depth).max(1);
+    if options.queue_policy.unwrap_or_default() == Policy::Spec {
+        config = config.by_specification();
+    }
+    config.max_depth = options.queue_depth_max.map(|max| max.max(1)).or(config.max_depth);
+    let megabytes = |given: Option<u64>, usual: u64| given.unwrap_or(usual).saturating_mul(1_000_000).max(1);
+    // Gas is not what an outage runs out of; but what is unsent must be sent some day.
+    config.unsent_max =
+        Size { bytes: megabytes(options.unsent_mb_max, UNSENT_MB_MAX), gas: UNSENT_GAS_MAX, ..Size::MAX };
+    config.unfinished_max = Size { bytes: config.unsent_max.bytes.saturating_mul(4), ..Size::MAX };
+    // Blocks that share what they touch take less together: more are tried than fit one by one.
+    let bytes = (bundler::BUNDLE_BYTES_MAX as u64) * 2;
+    config.run_max = Size { bytes, gas: bundler::RUN_GAS_MAX, ..Size::MAX };
     config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
     config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
-    config.max_unfinished = options.unfinished_max.unwrap_or(config.max_unfinished).max(1);
     let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
     config.guarantee_timeout = ms(options.guarantee_timeout_ms, config.guarantee_timeout);
     config.window_opens_before = ms(options.window_opens_ms, config.window_opens_before);

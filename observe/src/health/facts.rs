@@ -77,17 +77,15 @@ pub struct Abandoned {
 /// The bundles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Queue {
-    /// Bundles that wait to be submitted. Requeued ones are among them, so there may be more than the limit.
-    pub queued: usize,
-    /// From this many on no block is sealed.
-    pub queued_max: usize,
-    /// Sealed blocks that are not final.
-    pub unfinished: usize,
-    /// From this many on no block is sealed.
-    pub unfinished_max: usize,
-    /// The block of the oldest bundle that is not final, and when it was sealed.
+    /// Blocks that wait to be submitted.
+    pub waiting: u64,
+    /// What they take, each in a bundle of its own.
+    pub waiting_bytes: u64,
+    /// Whether no more may wait.
+    pub is_full: bool,
+    /// The oldest block that is not final, and when it was sealed.
     pub oldest: Option<(u64, Time)>,
-    /// When the newest bundle that is not final was sealed.
+    /// When the newest block was sealed, if it is not final.
     pub newest_at: Option<Time>,
     /// What was abandoned, while it is unclear what becomes of it.
     pub abandoned: Option<Abandoned>,

@@ -209,32 +209,29 @@ impl Facts {
         let slots = self.slots_since(sealed_at);
         (slots > u64::from(STUCK_SLOTS)).then(|| {
             Code::BundleStuck
-                .because(format!("Bundle B-{number} is not final {} after it was sealed.", counted(slots)))
+                .because(format!("Block {number} is not final {} after it was sealed.", counted(slots)))
         })
     }
 
     /// A queue without room that takes no block for long. An abandoned block or a foreign head stops building as well, and
     /// is a reason of its own.
     fn full(&self) -> Option<Reason> {
-        let Queue { queued, queued_max, unfinished, unfinished_max, newest_at, abandoned, .. } = self.queue;
+        let Queue { waiting, waiting_bytes, is_full, newest_at, abandoned, .. } = self.queue;
         let slots = self.slots_since(newest_at?);
-        if self.dry_run
+        if !is_full
+            || self.dry_run
             || abandoned.is_some()
             || self.foreign_head.is_some()
             || slots <= u64::from(FULL_SLOTS)
         {
             return None;
         }
-        let why = match () {
-            () if unfinished >= unfinished_max => {
-                format!("{unfinished} blocks are not final, and from {unfinished_max} on no block is sealed")
-            }
-            () if queued >= queued_max => {
-                format!("{queued} bundles wait to be submitted, and from {queued_max} on no block is sealed")
-            }
-            () => return None,
-        };
-        Some(Code::QueueFull.because(format!("{why}; the last one was sealed {} ago.", counted(slots))))
+        let megabytes = waiting_bytes / 1_000_000;
+        Some(Code::QueueFull.because(format!(
+            "{waiting} blocks of {megabytes} MB wait to be submitted or are not final, as many as may, so no block is sealed; \
+             the last one was sealed {} ago.",
+            counted(slots)
+        )))
     }
 
     fn slots_since(&self, time: types::Time) -> u64 {

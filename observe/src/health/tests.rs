@@ -28,10 +28,9 @@ fn well() -> Facts {
             finality_lag_blocks_max: 12,
         },
         queue: Queue {
-            queued: 1,
-            queued_max: 12,
-            unfinished: 4,
-            unfinished_max: 64,
+            waiting: 4,
+            waiting_bytes: 8_000_000,
+            is_full: false,
             oldest: Some((7, Time::ZERO + SLOT * (BEST - 4))),
             newest_at: Some(Time::ZERO + SLOT * BEST),
             abandoned: None,
@@ -149,7 +148,7 @@ fn abandoned_blocks_stop_sealing_and_the_lowest_one_is_named() {
     let (level, code, text) = only(|facts| {
         facts.queue.abandoned = Some(Abandoned { from: 7, blocks: 16 });
         // A full queue follows from it.
-        (facts.queue.queued, facts.queue.newest_at) = (16, Some(ago(25)));
+        (facts.queue.waiting, facts.queue.newest_at) = (16, Some(ago(25)));
     });
     assert_eq!((level, code), (Level::Unready, Code::BlocksAbandoned));
     assert!(text.starts_with("Block 7 was abandoned together with 15 that stand on it"), "{text}");
@@ -197,16 +196,11 @@ fn a_missed_window_is_held_against_the_node_for_ten_slots_if_it_could_have_sent(
 #[test]
 fn a_queue_is_full_once_it_has_taken_no_block_for_long() {
     let full = |facts: &mut Facts| {
-        (facts.queue.queued, facts.queue.newest_at) = (16, Some(ago(21)));
+        (facts.queue.is_full, facts.queue.newest_at) = (true, Some(ago(21)));
     };
     let (level, code, text) = only(full);
     assert_eq!((level, code), (Level::Degraded, Code::QueueFull));
-    assert!(text.starts_with("16 bundles wait to be submitted, and from 12 on no block is sealed"), "{text}");
-    let (_, code, text) = only(|facts| {
-        (facts.queue.unfinished, facts.queue.newest_at) = (64, Some(ago(21)));
-    });
-    assert_eq!(code, Code::QueueFull);
-    assert!(text.starts_with("64 blocks are not final"), "{text}");
+    assert!(text.starts_with("4 blocks of 8 MB wait"), "{text}");
     let recently = |facts: &mut Facts| {
         full(facts);
         facts.queue.newest_at = Some(ago(20));
@@ -221,11 +215,11 @@ fn a_bundle_is_stuck_after_thirty_slots_unless_nothing_is_submitted_at_all() {
     let stuck = |slots| move |facts: &mut Facts| facts.queue.oldest = Some((7, ago(slots)));
     let (level, code, text) = only(stuck(31));
     assert_eq!((level, code), (Level::Degraded, Code::BundleStuck));
-    assert_eq!(text, "Bundle B-7 is not final 31 slots after it was sealed.");
+    assert_eq!(text, "Block 7 is not final 31 slots after it was sealed.");
     assert_eq!(with(stuck(30)).level(), Level::Ok);
     let dry = with(|facts| {
         stuck(31)(facts);
-        (facts.queue.queued, facts.queue.newest_at) = (12, Some(ago(31)));
+        (facts.queue.waiting, facts.queue.newest_at) = (12, Some(ago(31)));
         facts.dry_run = true;
     });
     assert_eq!(dry.level(), Level::Ok);

@@ -20,7 +20,7 @@ fn submitted(queue: &Queue) {
             assert_eq!(bundle.timer, None, "only what is submitted has a timer");
             continue;
         };
-        let other = cores.insert(core, bundle.block.number);
+        let other = cores.insert(core, bundle.number());
         // Between a restart and the first view of the chain it is not known what has left its core.
         assert!(other.is_none() || queue.head.is_none(), "two bundles on core {core}");
         assert_eq!(bundle.timer.is_none(), queue.cores.is_occupied(core), "it runs while the core is free");
@@ -56,7 +56,7 @@ pub(crate) fn level(queue: &Queue, view: &ChainView<'_>, service: &ServiceView) 
     }
     for bundle in queue.bundles.iter() {
         let expected = expected(queue, bundle, view, service);
-        assert_eq!(bundle.state.name(), expected, "block {}", bundle.block.number);
+        assert_eq!(bundle.state.name(), expected, "bundle {}", bundle.number());
     }
     for core in 0..queue.config.cores {
         assert_eq!(queue.cores.is_occupied(core), view.core(core).is_some(), "core {core}");
@@ -64,13 +64,13 @@ pub(crate) fn level(queue: &Queue, view: &ChainView<'_>, service: &ServiceView) 
 }
 
 fn expected(queue: &Queue, bundle: &Bundle, view: &ChainView<'_>, service: &ServiceView) -> &'static str {
-    let number = bundle.block.number;
-    if number <= service.best.head().number {
+    let number = bundle.number();
+    if bundle.run.last.number <= service.best.head().number {
         return "Accumulated";
     }
     let stands = |fate: Fate| matches!(fate, Fate::Reported { .. } | Fate::Available { .. });
     if bundle.versions.iter().any(|version| stands(view.fate(version.package)))
-        || service.best.is_waiting(&bundle.block.hash)
+        || service.best.is_waiting(number, &bundle.run.last.hash)
     {
         return "Guaranteed";
     }

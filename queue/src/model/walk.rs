@@ -43,7 +43,7 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
 
     fn step(&mut self) {
         match (self.choose)(12) {
-            0 | 1 => drop(self.world.try_seal(1)),
+            0 | 1 => self.seal(),
             2..=4 => self.send(),
             5..=8 => self.block(),
             9 => {
@@ -52,6 +52,15 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
             }
             10 => self.answer(),
             _ => self.rare(),
+        }
+    }
+
+    /// A few blocks, of which one in eight is a run of its own; a package holds some of them.
+    fn seal(&mut self) {
+        self.world.package_blocks = 1 + (self.choose)(6) as u64;
+        for _ in 0..=(self.choose)(4) {
+            let is_alone = self.chance(8);
+            let _ = self.world.try_seal_as(1, is_alone);
         }
     }
 
@@ -78,7 +87,7 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
 
     fn answer_with(&mut self, answer: Sent) {
         if let Some(out) = self.any_out() {
-            self.world.sent(out.block.number, out.version.package, answer);
+            self.world.sent(out.run.first.number, out.version.package, answer);
         }
     }
 
@@ -155,7 +164,7 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
     fn heal(&mut self) {
         self.world.finality_lag = Some(2);
         self.world.answer = Some(Sent::Taken);
-        for _ in 0..120 {
+        for _ in 0..300 {
             let sent = self.world.send_in_window();
             let reports = sent.iter().map(|(block, version, _)| (*block, *version)).collect::<Vec<_>>();
             let busy = (0..2).filter(|core| self.world.follower.view().core(*core).is_some());
@@ -163,13 +172,13 @@ impl<F: FnMut(usize) -> usize> Walk<F> {
             // Blocks keep to the clock again, however far behind it they were.
             let slot = self.world.follower.view().head().slot.max(clock().slot_at(self.world.now)) + 1;
             self.world.block_on(self.world.head(), slot, &reports, &busy);
-            if self.world.queue.bundles().len() == 0 && self.world.queue.newest().number > 0 {
+            if self.world.queue.unfinished_len() == 0 && self.world.queue.newest().number > 0 {
                 return;
             }
             if self.world.queue.newest().number == 0 {
                 self.world.try_seal(1).unwrap();
             }
         }
-        panic!("not everything became final: {:#?}", self.world.queue.snapshot().bundles);
+        panic!("not everything became final: {:#?}", self.world.queue.snapshot());
     }
 }

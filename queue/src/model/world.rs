@@ -2,8 +2,8 @@
 
 use super::check;
 use crate::{
-    Action, ChainInput, Config, EnqueueError, Queue, Record, Sent, ServiceTracker, ServiceView,
-    SubmissionPlan, Version,
+    Action, ChainInput, Config, EnqueueError, PackPlan, Queue, QueuedBlock, Record, Sent, ServiceTracker,
+    ServiceView, Size, SubmissionPlan, Version,
 };
 use jam::{
     Block, Hash, HeaderHash, PackageHash, Params, SlotClock, WorkReport, WorkResult,
@@ -18,7 +18,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
 };
-use types::{BlockId, SpecLine, Time};
+use types::{BlockId, Run, SpecLine, Time};
 
 pub(crate) const PARAMS: Params = Params::TINY;
 pub(crate) const SLOT_MS: u64 = 6000;
@@ -39,15 +39,16 @@ pub fn genesis() -> BlockId {
     BlockId::new(0, Hash::repeat_byte(0xee))
 }
 
-/// The bytes of a version, as far as the chain cares: the block and its refine context.
+/// The bytes of a version, as far as the chain cares: the blocks and their refine context.
 pub(crate) fn package_of(submission: &SubmissionPlan) -> PackageHash {
-    PackageHash(blake2b(&[submission.block.hash.as_slice(), &submission.context.encode()]))
+    let Run { first, last } = submission.run;
+    PackageHash(blake2b(&[first.hash.as_slice(), last.hash.as_slice(), &submission.context.encode()]))
 }
 
 /// A version that left the process.
 #[derive(Clone)]
 pub(crate) struct Out {
-    pub(crate) block: BlockId,
+    pub(crate) run: Run,
     pub(crate) parent: BlockId,
     pub(crate) version: Version,
 }
@@ -72,6 +73,10 @@ pub(crate) struct World {
     pub(crate) finality_lag: Option<usize>,
     /// How the guarantors answer; `None` if not at all.
     pub(crate) answer: Option<Sent>,
+    /// Blocks that a package holds.
+    pub(crate) package_blocks: u64,
+    /// Bytes that each block takes, of those that a package has.
+    pub(crate) block_bytes: u64,
     /// Everything that was sent, in order.
     pub(crate) out: Vec<Out>,
     pub(crate) slots: HashMap<HeaderHash, u32>,
@@ -102,6 +107,8 @@ impl World {
             actions: vec![],
             finality_lag: Some(2),
             answer: Some(Sent::Taken),
+            package_blocks: u64::MAX,
+            block_bytes: 1000,
             out: vec![],
             slots: [(genesis_hash, 0)].into(),
             made: vec![],
@@ -156,20 +163,27 @@ impl World {
     // Blocks of transactions.
 
     pub(crate) fn try_seal(&mut self, transactions: usize) -> Result<u64, EnqueueError> {
+        self.try_seal_as(transactions, false)
+    }
+
+    /// Seals a block that must be a run of its own, or one that need not be.
+    pub(crate) fn try_seal_as(&mut self, transactions: usize, is_alone: bool) -> Result<u64, EnqueueError> {
         self.seals += 1;
         let parent = self.queue.newest();
-        let block = BlockId::new(parent.number + 1, blake2b(&[b"block", &self.seals.to_le_bytes()]));
-        let hashes = (0..transactions as u64).map(|i| blake2b(&[block.hash.as_slice(), &i.to_le_bytes()]));
-        self.queue.enqueue(block, parent, hashes.collect(), self.now)?;
+        let id = BlockId::new(parent.number + 1, blake2b(&[b"block", &self.seals.to_le_bytes()]));
+        let size = Size { bytes: self.block_bytes, ..Size::default() };
+        let transactions = transactions as u32;
+        let block = QueuedBlock { id, transactions, is_alone, size, sealed_at: self.now };
+        self.queue.enqueue(block, parent)?;
         self.settle();
-        Ok(block.number)
+        Ok(id.number)
     }
 
     /// The operator gives a block up.
     pub(crate) fn give_up(&mut self, number: u64) -> bool {
         let given_up = self.queue.give_up(number);
         self.settle();
-        given_up
+        given_up.is_some()
     }
 
     // Sending.
@@ -178,9 +192,16 @@ impl World {
     pub(crate) fn send(&mut self) -> Vec<(u64, u32, u16)> {
         let mut sent = vec![];
         while let Some(action) = self.queue.poll_action(self.now) {
-            let Action::Submit(submission) = action else {
-                self.actions.push(action);
-                continue;
+            let submission = match action {
+                Action::Submit(submission) => submission,
+                Action::Pack(plan) => {
+                    self.pack(&plan);
+                    continue;
+                }
+                other => {
+                    self.actions.push(other);
+                    continue;
+                }
             };
             let package = package_of(&submission);
             self.queue.commit_submission(&submission, package, self.now).unwrap();
@@ -188,9 +209,9 @@ impl World {
             check::submission(&self.queue, &submission);
             self.note_out(&submission);
             if let Some(answer) = self.answer {
-                self.sent(submission.block.number, package, answer);
+                self.sent(submission.run.first.number, package, answer);
             }
-            sent.push((submission.block.number, submission.version, submission.core));
+            sent.push((submission.run.first.number, submission.version, submission.core));
             if sent.len() > 100 {
                 panic!("it never stops sending: {sent:?}");
             }
@@ -199,10 +220,17 @@ impl World {
         sent
     }
 
+    /// Packs what was asked for, at once.
+    pub(crate) fn pack(&mut self, plan: &PackPlan) {
+        let (first, last) = (plan.run.first.number, plan.run.last.number);
+        let holds = first.saturating_add(self.package_blocks - 1);
+        self.queue.packed(first, if plan.is_fixed { last } else { last.min(holds) });
+    }
+
     fn note_out(&mut self, submission: &SubmissionPlan) {
-        let bundle = self.queue.get(submission.block.number).unwrap();
+        let bundle = self.queue.get(submission.run.first.number).unwrap();
         let version = bundle.versions.last().unwrap().clone();
-        self.out.push(Out { block: bundle.block, parent: bundle.parent, version });
+        self.out.push(Out { run: bundle.run, parent: bundle.parent, version });
     }
 
     pub(crate) fn sent(&mut self, block: u64, package: PackageHash, answer: Sent) {
@@ -311,17 +339,12 @@ impl World {
 
     /// The report of a version that was sent, with the claim that refining its block gives.
     pub(crate) fn report(&self, block: u64, version: u32) -> WorkReport {
-        let is_it = |out: &&Out| out.block.number == block && out.version.number == version;
+        let is_it = |out: &&Out| out.run.first.number == block && out.version.number == version;
         self.report_of(self.out.iter().rfind(is_it).unwrap())
     }
 
     pub(crate) fn report_of(&self, out: &Out) -> WorkReport {
-        let claim = Claim {
-            parent: out.parent.hash,
-            number: out.block.number,
-            block: out.block.hash,
-            ..Claim::default()
-        };
+        let claim = Claim::of_run(out.parent.hash, out.run.first.number, out.run.last);
         let view = self.follower.view();
         let Version { package, core, context, .. } = &out.version;
         let mut report = self.author.report(&view, *package, *core, context.anchor);

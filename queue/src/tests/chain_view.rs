@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{Action, CommitSubmissionError, EnqueueError, State};
 use jam::PackageHash;
 use std::collections::BTreeSet;
-use types::BlockId;
+use types::{BlockId, Run};
 
 /// B-1 and B-2 are guaranteed on cores 0 and 1.
 fn guaranteed() -> World {
@@ -123,21 +123,24 @@ fn a_foreign_head_halts_everything() {
     world.seal(3);
     world.send_in_window();
     let mut foreign = world.last_out(1);
-    foreign.block = BlockId::new(1, [0xfa; 32].into());
+    foreign.run = Run::of(BlockId::new(1, [0xfa; 32].into()));
     foreign.version.package = PackageHash([0xfa; 32].into());
     let slot = world.follower.view().head().slot + 1;
     world.raw_block_on(world.head(), slot, vec![world.report_of(&foreign)], &[]);
     // Asked for before, committed after.
     world.go_to_window();
     world.answer_to(2, crate::Sent::Failed);
-    let Some(Action::Submit(before)) = world.queue.poll_action(world.now) else { panic!() };
+    let before = world.next_submission();
     world.block(&[], &[0]);
     world.go_to_window();
     let committed = world.queue.commit_submission(&before, package_of(&before), world.now);
     assert_eq!(committed, Err(CommitSubmissionError::Moved));
-    assert_eq!((world.send(), world.actions.clone()), (vec![], vec![Action::Halt { head: foreign.block }]));
+    assert_eq!(
+        (world.send(), world.actions.clone()),
+        (vec![], vec![Action::Halt { head: foreign.run.last }])
+    );
     assert_eq!(world.try_seal(1), Err(EnqueueError::Halted));
-    let line = format!("service head was not built here, building stops chain={}", foreign.block);
+    let line = format!("service head was not built here, building stops chain={}", foreign.run.last);
     assert_eq!(world.lines().iter().filter(|found| **found == line).count(), 1);
     world.blocks(1);
     assert_eq!((world.send_in_window(), world.actions.len()), (vec![], 1));

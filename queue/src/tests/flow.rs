@@ -15,7 +15,7 @@ fn the_complete_flow_example() {
     for bundle in 0..11 {
         world.try_seal(if bundle < 10 { 5 } else { 1 }).unwrap();
     }
-    let transactions = world.queue.bundles().map(|bundle| bundle.transactions.len()).sum::<usize>();
+    let transactions = (1..=11).map(|number| world.queue.block(number).unwrap().transactions).sum::<u32>();
     assert_eq!((transactions, world.queue.counts()), (51, (11, 0, 0)));
     assert_eq!(world.inflight(), (0, true));
 

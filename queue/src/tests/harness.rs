@@ -3,15 +3,21 @@
 
 pub(super) use crate::model::world::*;
 
-use crate::{Config, Policy, Sent};
+use crate::{Action, Config, Sent, SubmissionPlan};
 use jam::{HeaderHash, PackageHash, WorkReport, hash::blake2b, sample::Body};
 
+/// Bundles of one block, packed when the window opens.
 pub(super) fn config() -> Config {
-    Config::new(&PARAMS, SLOT_MS)
+    Config { run_blocks_max: 1, ..runs_config() }
+}
+
+/// Bundles of many blocks, packed when the window opens.
+pub(super) fn runs_config() -> Config {
+    Config { pack_before: ms(0), ..Config::new(&PARAMS, SLOT_MS) }
 }
 
 pub(super) fn spec_config() -> Config {
-    Config { policy: Policy::Spec, ..config() }
+    config().by_specification()
 }
 
 impl World {
@@ -20,6 +26,17 @@ impl World {
         let mut lines = std::mem::take(&mut self.log);
         lines.retain(|line| !line.starts_with("block sealed"));
         lines
+    }
+
+    /// What the queue wants to be sent, packed.
+    pub(crate) fn next_submission(&mut self) -> SubmissionPlan {
+        loop {
+            match self.queue.poll_action(self.now) {
+                Some(Action::Pack(plan)) => self.pack(&plan),
+                Some(Action::Submit(submission)) => return *submission,
+                other => panic!("nothing to be sent: {other:?}"),
+            }
+        }
     }
 
     pub(crate) fn seal(&mut self, count: usize) {
@@ -35,7 +52,7 @@ impl World {
     }
 
     pub(crate) fn last_out(&self, block: u64) -> Out {
-        self.out.iter().rfind(|out| out.block.number == block).unwrap().clone()
+        self.out.iter().rfind(|out| out.run.first.number == block).unwrap().clone()
     }
 
     pub(crate) fn height(&self) -> u64 {
@@ -71,10 +88,18 @@ impl World {
         self.raw_block_on(self.head(), self.follower.view().head().slot + 1, reports, available)
     }
 
-    /// The name of a bundle's state.
+    /// The name of the state that a block is in.
     pub(crate) fn state(&self, block: u64) -> &'static str {
-        let finished = || self.queue.bundles.finished().rfind(|bundle| bundle.block.number == block);
-        self.queue.get(block).or_else(finished).map_or("unknown", |bundle| bundle.state.name())
+        let finished = || self.queue.bundles.finished().rfind(|bundle| bundle.run.contains(block));
+        let bundle = self.queue.containing(block);
+        // Blocks that are in no bundle wait, unless they stand on something abandoned.
+        let waits = || match self.queue.abandonment.covers(block) {
+            true => "Abandoned",
+            false => "Queued",
+        };
+        let unbundled = self.queue.block(block).filter(|_| bundle.is_none()).map(|_| waits());
+        let bundle = bundle.or_else(finished).map(|bundle| bundle.state.name());
+        unbundled.or(bundle).unwrap_or("unknown")
     }
 
     pub(crate) fn states(&self, blocks: impl IntoIterator<Item = u64>) -> Vec<&'static str> {

@@ -17,7 +17,11 @@ fn the_window_opens_three_seconds_before_a_slot_and_closes_one_second_before() {
     assert_eq!(world.queue.poll_timeout(world.now), Some(slot - ms(3000)));
     assert_eq!(world.queue.poll_timeout(slot - ms(2500)), Some(slot - ms(2500)));
     assert_eq!(world.queue.poll_timeout(slot - ms(1000)), Some(slot + ms(3000)));
-    assert!(matches!(world.queue.poll_action(slot - ms(3000)), Some(Action::Submit(_))));
+    assert!(matches!(world.queue.poll_action(slot - ms(3000)), Some(Action::Pack(_))));
+    assert_eq!(world.queue.poll_timeout(slot - ms(2500)), None, "it waits until that is packed");
+    world.queue.packed(1, 1);
+    assert_eq!(world.queue.poll_timeout(slot - ms(2500)), Some(slot - ms(2500)));
+    assert!(matches!(world.queue.poll_action(slot - ms(2500)), Some(Action::Submit(_))));
 }
 
 #[test]
@@ -33,7 +37,7 @@ fn a_submission_is_refused_outside_the_window() {
     let mut world = World::running(config());
     world.seal(1);
     world.go_to_window();
-    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let submission = world.next_submission();
     let package = package_of(&submission);
     let late = clock().next_start(world.now) - ms(1000);
     assert_eq!(world.queue.commit_submission(&submission, package, late), Err(CommitSubmissionError::Window));
@@ -70,23 +74,38 @@ fn fewer_in_flight_than_cores_if_so_configured() {
 
 #[test]
 fn the_queue_takes_no_more_than_it_may() {
-    let mut world = World::running(config());
+    let mut world = World::running(spec_config());
     world.seal(12);
-    assert_eq!(world.try_seal(1), Err(EnqueueError::Full(12)));
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Full { blocks: 12, bytes: 12_000 }));
     assert_eq!(world.send_in_window().len(), 2);
     world.seal(2);
-    assert_eq!(world.queue.may_enqueue(), Err(EnqueueError::Full(12)));
+    assert_eq!(world.queue.may_enqueue(), Err(EnqueueError::Full { blocks: 12, bytes: 12_000 }));
 
-    let mut world = World::running(Config { max_unfinished: 3, ..config() });
+    // By size: what is unsent, and what is not final.
+    let three = crate::Size { bytes: 3000, ..crate::Size::MAX };
+    let mut world = World::running(Config { unsent_max: three, ..runs_config() });
+    world.seal(2);
+    assert_eq!((world.queue.fullness(), world.queue.may_enqueue()), (666, Ok(())));
+    world.seal(1);
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Full { blocks: 3, bytes: 3000 }));
+    world.send_in_window();
+    assert_eq!((world.queue.fullness(), world.try_seal(1)), (0, Ok(4)));
+
+    let mut world = World::running(Config { unfinished_max: three, ..config() });
     world.seal(3);
     world.send_in_window();
     world.block(&[(1, 1), (2, 1)], &[]);
-    assert_eq!(world.try_seal(1), Err(EnqueueError::Unfinished(3)));
+    assert_eq!(world.try_seal(1), Err(EnqueueError::Full { blocks: 3, bytes: 3000 }));
     world.block(&[], &[0, 1]);
     assert_eq!(world.states(1..=3), ["Accumulated", "Accumulated", "Queued"]);
-    assert_eq!(world.try_seal(1), Err(EnqueueError::Unfinished(3)));
+    assert!(world.try_seal(1).is_err());
     world.blocks(2);
     assert_eq!(world.try_seal(1), Ok(4));
+}
+
+const fn empty(id: BlockId) -> crate::QueuedBlock {
+    let size = crate::Size { bytes: 0, gas: 0, export_bytes: 0 };
+    crate::QueuedBlock { id, transactions: 0, is_alone: false, size, sealed_at: Time::ZERO }
 }
 
 #[test]
@@ -96,7 +115,7 @@ fn a_block_must_stand_on_the_newest_one() {
     let newest = world.queue.newest();
     let stranger = BlockId::new(1, [7; 32].into());
     for (block, parent) in [(2, genesis()), (2, stranger), (3, newest), (1, newest)] {
-        let found = world.queue.enqueue(BlockId::new(block, [1; 32].into()), parent, [].into(), world.now);
+        let found = world.queue.enqueue(empty(BlockId::new(block, [1; 32].into())), parent);
         assert_eq!(found, Err(EnqueueError::Parent { found: parent, newest }));
     }
 }
@@ -119,7 +138,7 @@ fn without_a_block_whose_roots_are_known_nothing_is_sent() {
     let mut world = World::new(config());
     world.seal(1);
     assert_eq!(world.send_in_window(), []);
-    assert_eq!(world.queue.get(1).unwrap().versions, []);
+    assert!(world.queue.get(1).is_none(), "nothing was sent");
     // The state root after the first block comes with the second one.
     world.blocks(2);
     assert_eq!(world.send_in_window(), [(1, 1, 0)]);
@@ -149,7 +168,7 @@ fn an_old_lookup_anchor_holds_everything() {
     world.block(&[], &[0]);
     world.seal(1);
     assert_eq!(world.send_in_window(), []);
-    assert_eq!(world.queue.get(2).unwrap().versions, [], "no version is spent");
+    assert!(world.queue.get(2).is_none(), "no version is spent");
     world.finalize_best();
     assert_eq!(world.send_in_window(), [(2, 1, 0)]);
 }
@@ -172,12 +191,13 @@ fn numbers_end_at_the_largest() {
     let last = BlockId::new(u64::MAX, [1; 32].into());
     let before = BlockId::new(u64::MAX - 1, [2; 32].into());
     let mut queue = crate::Queue::new(config(), clock(), before);
-    queue.enqueue(last, before, [].into(), Time::ZERO).unwrap();
+    queue.enqueue(empty(last), before).unwrap();
     let after = BlockId::new(0, [3; 32].into());
     let error = EnqueueError::Parent { found: last, newest: last };
-    assert_eq!(queue.enqueue(after, last, [].into(), Time::ZERO), Err(error));
+    assert_eq!(queue.enqueue(empty(after), last), Err(error));
     let mut records = queue.take_records();
+    records.push(crate::Record::Formed { first: u64::MAX, last: u64::MAX });
     records.push(crate::Record::Finalized { through: last });
     let queue = crate::Queue::replay(config(), clock(), before, records).unwrap();
-    assert_eq!((queue.newest(), queue.bundles().len()), (last, 0));
+    assert_eq!((queue.newest(), queue.unfinished_len()), (last, 0));
 }

@@ -8,6 +8,7 @@ mod harness;
 mod limits;
 mod requeue;
 mod restore;
+mod runs;
 mod slow;
 mod table;
 mod walk;

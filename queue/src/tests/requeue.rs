@@ -1,7 +1,7 @@
 //! Timeouts, errors, stale anchors: when a bundle is sent again, as what, and whether that counts.
 
 use super::harness::*;
-use crate::{Action, CommitSubmissionError, Hold, Queue, Sent};
+use crate::{CommitSubmissionError, Hold, Queue, Sent};
 use jam::PackageHash;
 
 fn versions(world: &World, block: u64) -> Vec<(u32, u32, bool)> {
@@ -139,7 +139,7 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     world.answer = Some(Sent::Failed);
     world.seal(1);
     world.go_to_window();
-    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let submission = world.next_submission();
     let package = package_of(&submission);
     world.queue.commit_submission(&submission, package, world.now).unwrap();
     world.sent(1, package, Sent::Failed);
@@ -150,7 +150,7 @@ fn a_network_error_sends_the_same_bytes_without_a_new_version() {
     assert_eq!(world.queue.poll_timeout(world.now), Some(next));
     assert_eq!(world.queue.next_departure(world.now).map(|(_, closes)| closes), Some(next + ms(2000)));
     world.now = next;
-    let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
+    let again = world.next_submission();
     assert_eq!((again.version, again.package, &again.context), (1, Some(package), &submission.context));
     // Other bytes under the same version are refused, even if an old submission is committed again.
     let other = PackageHash([1; 32].into());
@@ -181,7 +181,7 @@ fn without_a_connected_guarantor_nothing_is_submitted_and_nothing_spins() {
         wakes += 1;
     }
     assert!(wakes <= 11, "woken {wakes} times in ten slots");
-    assert_eq!(world.queue.outlook(world.now).bundles[&1].hold, Some(Hold::NoGuarantor));
+    assert_eq!(world.queue.outlook(world.now).unbundled, Some(Hold::NoGuarantor));
     let lines = world.lines();
     assert!(lines.iter().all(|line| line.contains("canSubmit=false")), "{lines:?}");
     assert!(lines.len() <= 11, "{lines:?}");
@@ -258,7 +258,7 @@ fn a_late_guarantee_prevents_the_next_version() {
     // The chain pauses, so v1's anchor is still good when it goes on.
     world.go_to(world.last_out(1).version.sent_at + ms(18_000));
     assert_eq!(world.state(1), "Queued");
-    let Some(Action::Submit(second)) = world.queue.poll_action(world.now) else { panic!() };
+    let second = world.next_submission();
     assert_eq!(second.version, 2);
     let slot = clock().slot_at(world.now) + 1;
     world.block_at(slot, &[(1, 1)], &[]);
@@ -313,7 +313,7 @@ fn what_was_built_too_slowly_is_not_sent() {
     let mut world = World::running(spec_config());
     world.seal(1);
     world.go_to_window();
-    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let submission = world.next_submission();
     world.blocks(1);
     world.go_to_window();
     let committed = world.queue.commit_submission(&submission, package_of(&submission), world.now);
@@ -328,7 +328,7 @@ fn an_old_lookup_anchor_is_stale_too() {
     world.answer = Some(Sent::Failed);
     world.seal(1);
     world.go_to_window();
-    let Some(Action::Submit(submission)) = world.queue.poll_action(world.now) else { panic!() };
+    let submission = world.next_submission();
     let package = package_of(&submission);
     world.queue.commit_submission(&submission, package, world.now).unwrap();
     world.sent(1, package, Sent::Failed);
@@ -339,7 +339,7 @@ fn an_old_lookup_anchor_is_stale_too() {
     }
     world.finalize_best();
     world.go_to_window();
-    let Some(Action::Submit(again)) = world.queue.poll_action(world.now) else { panic!() };
+    let again = world.next_submission();
     assert_eq!((again.version, again.package), (2, None));
 }
 

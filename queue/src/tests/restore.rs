@@ -29,7 +29,7 @@ fn a_crash_after_any_record_is_survived() {
     }
     let kinds = world.journal.iter().map(|record| format!("{record:?}"));
     let kinds = kinds.map(|text| text.split([' ', '{']).next().unwrap().to_owned()).collect::<BTreeSet<_>>();
-    let expected = ["Abandoned", "Enqueued", "Released", "Requeued", "Submitted", "Taken"];
+    let expected = ["Abandoned", "Enqueued", "Formed", "Released", "Requeued", "Submitted", "Taken"];
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), expected, "the story must tell something");
     for len in 0..=world.journal.len() {
         let prefix = || world.journal[..len].iter().cloned();

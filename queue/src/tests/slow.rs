@@ -1,12 +1,15 @@
 //! Why a bundle is slow: the sentences, over states that the queue really comes into.
 
 use super::harness::*;
-use crate::{Hold, Sent, why_slow};
+use crate::{Hold, Sent, why_slow, why_unbundled};
 use types::Time;
 
 fn sentence_since(world: &World, block: u64, since: Option<Time>) -> Option<String> {
-    let bundle = world.queue.get(block).unwrap();
-    let sentence = why_slow(bundle, &world.queue.outlook(world.now), since, world.now);
+    let outlook = world.queue.outlook(world.now);
+    let sentence = match world.queue.get(block) {
+        Some(bundle) => why_slow(bundle, &outlook, since, world.now),
+        None => why_unbundled(&world.queue.unbundled().unwrap(), &outlook, world.now),
+    };
     // Why; is that safe; what next.
     sentence.inspect(|sentence| {
         assert_eq!(sentence.matches("; ").count(), 2, "{sentence}");
@@ -26,7 +29,8 @@ fn says(world: &World, block: u64, parts: &[&str]) {
 }
 
 fn hold(world: &World, block: u64) -> Option<Hold> {
-    world.queue.outlook(world.now).bundles[&block].hold
+    let outlook = world.queue.outlook(world.now);
+    outlook.bundles.get(&block).map_or(outlook.unbundled, |ahead| ahead.hold)
 }
 
 #[test]
@@ -49,15 +53,21 @@ fn a_bundle_that_waits_says_for_what() {
     let mut world = World::running(config());
     world.seal(4);
     assert_eq!(hold(&world, 1), Some(Hold::Window));
-    assert_eq!(hold(&world, 3), Some(Hold::Behind { bundles: 2 }));
     world.send_in_window();
     assert_eq!(hold(&world, 3), Some(Hold::Inflight { submitted: 2 }));
     assert_eq!(sentence(&world, 3), None, "it is not old yet");
     world.blocks(3);
-    says(&world, 3, &["2 bundles are on their way", "never changes", "after one of them is guaranteed"]);
+    says(&world, 3, &["2 bundles are on their way", "never change", "after one of them is guaranteed"]);
     world.block(&[(1, 1), (2, 1)], &[]);
     says(&world, 3, &["waits for the window"]);
-    says(&world, 4, &["1 of lower numbers go first"]);
+    // A bundle that failed goes before blocks that are in none.
+    world.send_in_window();
+    world.answer_to(3, Sent::Failed);
+    world.answer_to(4, Sent::Failed);
+    world.seal(1);
+    world.go(ms(60_000));
+    assert_eq!(hold(&world, 4), Some(Hold::Behind { bundles: 1 }));
+    assert_eq!(hold(&world, 5), Some(Hold::Behind { bundles: 2 }));
 }
 
 #[test]
@@ -190,7 +200,7 @@ fn a_bundle_too_far_ahead_and_one_without_an_anchor_say_so() {
     world.block(&[(2, 1)], &[]);
     assert_eq!(hold(&world, 3), Some(Hold::TooFar { applied: 0 }));
     world.blocks(2);
-    says(&world, 3, &["3 blocks above B-0", "at most 2 are sent ahead"]);
+    says(&world, 3, &["has applied block 0", "at most 2 bundles are sent ahead"]);
 
     let mut world = World::running(crate::Config { lookup_age_max: 3, ..config() });
     world.finality_lag = None;
@@ -206,9 +216,27 @@ fn the_next_departure_is_the_window_that_is_open_or_comes_next() {
     let start = world.now;
     assert_eq!(world.queue.next_departure(start), None, "nothing waits");
     world.seal(1);
-    let block = world.queue.get(1).unwrap().block;
-    assert_eq!(world.queue.next_departure(start), Some((block, start + ms(5000))));
-    assert_eq!(world.queue.next_departure(start + ms(5000)), Some((block, start + ms(11_000))));
+    let run = types::Run::of(world.queue.block(1).unwrap().id);
+    assert_eq!(world.queue.next_departure(start), Some((run, start + ms(5000))));
+    assert_eq!(world.queue.next_departure(start + ms(5000)), Some((run, start + ms(11_000))));
     world.send_in_window();
     assert_eq!(world.queue.next_departure(world.now), None, "it is on its way");
+}
+
+/// What is sealed while a window is open, or after a run was sent in it, need not leave with it: nothing is missed then.
+#[test]
+fn what_is_sealed_too_late_for_a_window_departs_with_the_next() {
+    let mut world = World::running(config());
+    let start = world.now;
+    world.seal(1);
+    world.send_in_window();
+    world.seal(2);
+    let second = types::Run::of(world.queue.block(2).unwrap().id);
+    let departure = world.queue.next_departure(world.now);
+    assert_eq!(departure, Some((second, start + ms(11_000))));
+    let mut world = World::running(config());
+    world.go_to_window();
+    world.seal(1);
+    let first = types::Run::of(world.queue.block(1).unwrap().id);
+    assert_eq!(world.queue.next_departure(world.now), Some((first, start + ms(11_000))));
 }

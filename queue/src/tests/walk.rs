@@ -15,6 +15,9 @@ struct Seen {
 fn kind(record: &Record) -> &'static str {
     match record {
         Record::Enqueued { .. } => "enqueued",
+        Record::Formed { first, last } if first < last => "formed of several",
+        Record::Formed { .. } => "formed",
+        Record::Dissolved { .. } => "dissolved",
         Record::Submitted { version, .. } if version.sends > 1 => "sent again",
         Record::Submitted { .. } => "submitted",
         Record::Taken { .. } => "taken",
@@ -40,11 +43,11 @@ fn walk(config: Config, seed: u64, steps: usize, seen: &mut Seen) {
 fn any_order_of_anything_ends_well() {
     let mut seen = Seen::default();
     for seed in 0..30 {
-        for config in [config(), spec_config()] {
-            println!("seed {seed}, {:?}", config.policy);
+        for config in [config(), runs_config(), spec_config()] {
+            println!("seed {seed}, {:?}, {} blocks", config.policy, config.run_blocks_max);
             walk(config, seed, 120, &mut seen);
         }
     }
-    assert_eq!(seen.kinds.len(), 11, "{:?}", seen.kinds);
+    assert_eq!(seen.kinds.len(), 14, "{:?}", seen.kinds);
     assert!(seen.duplicates > 0);
 }

@@ -18,6 +18,7 @@ pub(super) const METHODS: &[(&str, Method)] = &[
     ("builder_queue", Method::Now(queue)),
     ("builder_bundle", Method::Now(bundle)),
     ("builder_transaction", Method::Now(transaction)),
+    ("builder_releasePreview", Method::Now(release_preview)),
     ("builder_pause", Method::Later(|api, params, caller| order(api, params, caller, |_| Ok(Order::Pause)))),
     (
         "builder_resume",
@@ -99,21 +100,25 @@ fn status(api: &Api, params: &Params) -> Result<Json, Error> {
             "bundled": pool.bundled, "senders": pool.senders, "bytes": pool.bytes,
         },
         "queue": states.collect::<serde_json::Map<_, _>>(),
+        "unbundled": unbundled(api, &snapshot),
+        "queueFullness": queue.fullness as f64 / 1000.0,
         "totals": {
             "packages": stats.packages, "sends": stats.sends, "timeouts": stats.timeouts,
             "guaranteed": stats.guaranteed, "duplicateGuarantees": stats.duplicate_guarantees,
-            "releases": stats.releases,
+            "releases": stats.releases, "dissolved": stats.dissolved,
         },
     }))
 }
 
 fn queue(api: &Api, params: &Params) -> Result<Json, Error> {
     params.at_most(0)?;
-    let queue = api.feed.snapshot().queue.clone();
+    let snapshot = api.feed.snapshot();
+    let queue = &snapshot.queue;
     let all = |bundles: &[Bundle]| bundles.iter().map(|bundle| shown(api, bundle, false)).collect::<Vec<_>>();
     api.reply(&json!({
         "base": id(queue.base),
         "bundles": all(&queue.bundles),
+        "unbundled": unbundled(api, &snapshot),
         "finished": all(&queue.finished),
         "abandonedFrom": queue.abandoned_from.map(U64::from),
         "foreignHead": queue.halted.map(id),
@@ -131,8 +136,8 @@ fn bundle(api: &Api, params: &Params) -> Result<Json, Error> {
         _ => params.required(0)?,
     };
     let is = |bundle: &&Bundle| match at {
-        At::Hash(hash) => bundle.block.hash == hash,
-        At::Number(number) => bundle.block.number == number,
+        At::Hash(hash) => bundle.blocks.iter().any(|block| block.id.hash == hash),
+        At::Number(number) => bundle.run.contains(number),
         _ => false,
     };
     let queue = &snapshot.queue;
@@ -141,11 +146,49 @@ fn bundle(api: &Api, params: &Params) -> Result<Json, Error> {
     api.reply(&found.map(|bundle| shown(api, bundle, true)))
 }
 
+/// The blocks that `builder_release` would undo: the whole bundle of a block, and all that stand on it.
+fn release_preview(api: &Api, params: &Params) -> Result<Json, Error> {
+    params.at_most(1)?;
+    let (snapshot, number) = (api.feed.snapshot(), number(params)?);
+    let queue = &snapshot.queue;
+    let bundle = queue.bundles.iter().find(|bundle| bundle.run.contains(number));
+    let may = |state: State| matches!(state, State::Queued { .. } | State::Submitted { .. });
+    let first = match (bundle, &queue.unbundled) {
+        (Some(bundle), _) => may(bundle.state).then(|| bundle.number()),
+        (None, Some(unbundled)) => unbundled.run.contains(number).then_some(number),
+        (None, None) => None,
+    };
+    let first = first.filter(|first| queue.abandoned_from.is_none_or(|from| *first < from));
+    let newest = snapshot.latest().id().number;
+    api.reply(&first.map(|first| {
+        json!({ "first": U64::from(first), "last": U64::from(newest), "blocks": newest.saturating_sub(first) + 1 })
+    }))
+}
+
+/// The blocks that are in no bundle yet.
+fn unbundled(api: &Api, snapshot: &Snapshot) -> Value {
+    let Some(unbundled) = &snapshot.queue.unbundled else { return Value::Null };
+    let now = api.backend.now();
+    let outlook = snapshot.insight.outlook.as_ref();
+    json!({
+        "first": id(unbundled.run.first),
+        "last": id(unbundled.run.last),
+        "blocks": unbundled.run.blocks(),
+        "transactionCount": unbundled.transactions,
+        "bundleBytes": unbundled.size.bytes,
+        "gas": unbundled.size.gas,
+        "since": unbundled.since.as_millis(),
+        "whySlow": outlook.and_then(|outlook| queue::why_unbundled(unbundled, outlook, now)),
+    })
+}
+
 /// A bundle by the name that operators know it by: `B-7`.
 fn by_name(params: &Params) -> Result<u64, Error> {
     let name = params.required::<String>(0)?;
     let number = name.strip_prefix("B-").and_then(|number| number.parse().ok());
-    number.ok_or_else(|| Error::params("invalid argument 0: a bundle is called B- and its block's number"))
+    number.ok_or_else(|| {
+        Error::params("invalid argument 0: a bundle is called B- and the number of a block in it")
+    })
 }
 
 fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
@@ -164,30 +207,54 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
         })
     });
     let mut value = json!({
-        "name": bundle.block.bundle_name(),
-        "block": id(bundle.block),
+        "name": bundle.run.bundle_name(),
+        "first": id(bundle.run.first),
+        "last": id(bundle.run.last),
+        "blocks": bundle.run.blocks(),
         "parent": id(bundle.parent),
         "state": bundle.state.name(),
         "version": version(&bundle.state),
         "core": core(&bundle.state),
-        "transactionCount": bundle.transactions.len(),
-        "enqueuedAt": bundle.enqueued_at.as_millis(),
+        "transactionCount": bundle.transactions(),
+        "sealedAt": bundle.sealed_at().as_millis(),
         "versions": versions.collect::<Vec<_>>(),
-        "times": times(&block_times(api, &bundle.block, Some(bundle))),
+        "times": times(&block_times(api, &bundle.run.first, Some(bundle))),
     });
     if full {
         let snapshot = api.feed.snapshot();
         value["whySlow"] = json!(why_slow(api, &snapshot, bundle));
-        value["sizes"] = snapshot.insight.sizes.get(&bundle.block.number).map_or(Value::Null, sizes);
-        value["transactions"] = json!(&*bundle.transactions);
+        let blocks = bundle.blocks.iter().map(|block| {
+            json!({
+                "number": U64::from(block.id.number),
+                "hash": block.id.hash,
+                "transactionCount": block.transactions,
+                "sealedAt": block.sealed_at.as_millis(),
+                "sizes": snapshot.insight.sizes.get(&block.id.number).map_or(Value::Null, sizes),
+            })
+        });
+        value["blockList"] = blocks.collect();
+        value["transactions"] = json!(transactions(api, bundle));
     }
     value
+}
+
+/// The hashes of the transactions in a bundle, as far as its blocks are there: released ones are not.
+fn transactions(api: &Api, bundle: &Bundle) -> Vec<B256> {
+    let reading = api.reading();
+    let found = bundle.blocks.iter().filter_map(|block| {
+        let found = reading.block(At::Number(block.id.number)).ok().flatten()?;
+        (found.hash() == Some(block.id.hash)).then_some(found)
+    });
+    let hashes = |found: crate::reading::Found| {
+        found.transactions().iter().map(types::Transaction::hash).collect::<Vec<_>>()
+    };
+    found.flat_map(hashes).collect()
 }
 
 /// Why a bundle is slow, whether that is safe, and what happens next; nothing if it is not slow.
 fn why_slow(api: &Api, snapshot: &Snapshot, bundle: &Bundle) -> Option<String> {
     let outlook = snapshot.insight.outlook.as_ref()?;
-    let since = api.pool.times(&bundle.block.hash).reached(&bundle.state);
+    let since = api.pool.times(&bundle.run.first.hash).reached(&bundle.state);
     queue::why_slow(bundle, outlook, since, api.backend.now())
 }
 
@@ -256,7 +323,8 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
         (None, None, None, None) => return api.reply(&()),
     };
     let mut bundles = snapshot.queue.bundles.iter().chain(&snapshot.queue.finished);
-    let bundle = block.and_then(|block| bundles.find(|bundle| bundle.block == block));
+    let has = |bundle: &Bundle, block: BlockId| bundle.blocks.iter().any(|one| one.id == block);
+    let bundle = block.and_then(|block| bundles.find(|bundle| has(bundle, block)));
     let past = api.archive.story(&hash).map_err(Error::internal)?.unwrap_or_default();
     let since = past.accepted_at.or_else(|| api.pool.since(&hash));
     let attempts = past.attempts.max(pooled.map_or(0, |pooled| pooled.attempts));
@@ -284,8 +352,13 @@ fn transaction(api: &Api, params: &Params) -> Result<Json, Error> {
     }))
 }
 
-/// When a block got on. That it was sealed stands in its bundle too, which a restart does not forget.
+/// When a block got on. When it was sealed stands in its bundle too, which a restart does not forget.
 fn block_times(api: &Api, block: &BlockId, bundle: Option<&Bundle>) -> Times {
     let times = api.pool.times(&block.hash);
-    Times { sealed: times.sealed.or(bundle.map(|bundle| bundle.enqueued_at)), ..times }
+    let in_bundle =
+        |bundle: &Bundle| bundle.blocks.iter().find(|one| one.id == *block).map(|one| one.sealed_at);
+    let sealed = times.sealed.or(bundle.and_then(in_bundle));
+    // From its submission on the first block of its bundle knows.
+    let times = bundle.map_or(times, |bundle| api.pool.times(&bundle.run.first.hash));
+    Times { sealed, ..times }
 }

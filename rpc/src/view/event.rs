@@ -5,7 +5,7 @@ use crate::PendingBlock;
 use alloy_primitives::{B256, U64};
 use serde::Serialize;
 use serde_json::{Value, json};
-use types::{BlockId, Event};
+use types::{BlockId, Event, Run};
 
 /// The open block: its header so far, and the hashes of what is in it.
 #[derive(Serialize)]
@@ -21,6 +21,11 @@ impl<'a> PendingView<'a> {
         let transactions = pending.transactions.iter().map(types::Transaction::hash).collect();
         Self { header: HeaderView::new(&pending.header, None), transactions }
     }
+}
+
+/// The name of a bundle and its blocks.
+fn run_of(run: &Run) -> Value {
+    json!({ "name": run.bundle_name(), "first": id(&run.first), "last": id(&run.last), "blocks": run.blocks() })
 }
 
 fn id(block: &BlockId) -> Value {
@@ -68,26 +73,32 @@ fn of_block(event: &Event) -> (&'static str, Value) {
             "window",
             json!({ "queued": queued, "inflight": inflight, "submitted": submitted, "canSubmit": can_submit }),
         ),
-        Event::Submitted { block, version, core } => {
-            ("submitted", json!({ "block": id(block), "version": version, "core": core }))
+        Event::Submitted { run, version, core } => {
+            ("submitted", json!({ "bundle": run_of(run), "version": version, "core": core }))
         }
-        Event::Guaranteed { block, version } => {
-            ("guaranteed", json!({ "block": id(block), "version": version }))
+        Event::Guaranteed { run, version } => {
+            ("guaranteed", json!({ "bundle": run_of(run), "version": version }))
         }
-        Event::DuplicateGuarantee { block } => ("duplicateGuarantee", json!({ "block": id(block) })),
-        Event::Accumulated { block } => ("accumulated", json!({ "block": id(block) })),
-        Event::Finalized { block } => ("finalized", json!({ "block": id(block) })),
-        Event::GuaranteeTimeout { block, version } => {
-            ("guaranteeTimeout", json!({ "block": id(block), "version": version }))
+        Event::DuplicateGuarantee { run } => ("duplicateGuarantee", json!({ "bundle": run_of(run) })),
+        Event::Accumulated { run } => ("accumulated", json!({ "bundle": run_of(run) })),
+        Event::Finalized { run } => ("finalized", json!({ "bundle": run_of(run) })),
+        Event::GuaranteeTimeout { run, version } => {
+            ("guaranteeTimeout", json!({ "bundle": run_of(run), "version": version }))
         }
-        Event::AnchorStale { block } => ("anchorStale", json!({ "block": id(block) })),
-        Event::Requeued { block, version } => ("requeued", json!({ "block": id(block), "version": version })),
-        Event::Abandoned { block } => ("abandoned", json!({ "block": id(block) })),
+        Event::AnchorStale { run } => ("anchorStale", json!({ "bundle": run_of(run) })),
+        Event::Requeued { run, version } => {
+            ("requeued", json!({ "bundle": run_of(run), "version": version }))
+        }
+        Event::Abandoned { run } => ("abandoned", json!({ "bundle": run_of(run) })),
+        Event::Dissolved { run, second } => {
+            ("dissolved", json!({ "bundle": run_of(run), "second": id(second) }))
+        }
+        Event::RunRefused { run, why } => ("runRefused", json!({ "bundle": run_of(run), "why": why })),
         Event::Released { block, by } => ("released", json!({ "block": id(block), "by": by.to_string() })),
         Event::ForeignHead { head } => ("foreignHead", json!({ "block": id(head) })),
-        Event::WindowMissed { block } => ("windowMissed", json!({ "block": id(block) })),
-        Event::NotSubmitted { block, version, why } => {
-            ("notSubmitted", json!({ "block": id(block), "version": version, "why": why }))
+        Event::WindowMissed { run } => ("windowMissed", json!({ "bundle": run_of(run) })),
+        Event::NotSubmitted { run, version, why } => {
+            ("notSubmitted", json!({ "bundle": run_of(run), "version": version, "why": why }))
         }
         Event::Refused { block, why } => ("refused", json!({ "block": id(block), "why": why })),
         Event::ServiceDiffers { chain, ours } => {

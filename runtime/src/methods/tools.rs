@@ -3,7 +3,7 @@
 use super::{Guarantors, Methods, reply};
 use crate::{
     data::Copy,
-    rebuild::{NoBundle, Rebuilt, rebuild},
+    rebuild::{Known, NoBundle, Rebuilt, rebuild},
 };
 use ::sender::Copied;
 use alloy_primitives::hex;
@@ -95,7 +95,8 @@ impl Methods {
         let part = file.get(offset..).unwrap_or_default();
         let part = &part[..part.len().min(PART_BYTES)];
         reply(&json!({
-            "block": { "number": rebuilt.block.number, "hash": rebuilt.block.hash },
+            "first": { "number": rebuilt.run.first.number, "hash": rebuilt.run.first.hash },
+            "last": { "number": rebuilt.run.last.number, "hash": rebuilt.run.last.hash },
             "length": file.len(),
             "data": hex::encode_prefixed(part),
         }))
@@ -104,15 +105,14 @@ impl Methods {
     /// The bundle of a block: the one that is kept, unless it is of another block or a fresh one is wanted.
     async fn rebuilt(&self, number: u64, fresh: bool) -> Result<Arc<Rebuilt>, Error> {
         let mut kept = self.rebuilt.lock().await;
-        if let Some(rebuilt) = kept.as_ref().filter(|rebuilt| !fresh && rebuilt.block.number == number) {
+        if let Some(rebuilt) = kept.as_ref().filter(|rebuilt| !fresh && rebuilt.run.contains(number)) {
             return Ok(Arc::clone(rebuilt));
         }
         let queue = self.feed.snapshot().queue.clone();
         let bundles = queue.bundles.iter().chain(queue.finished.iter().rev());
-        let versions = bundles.filter(|bundle| bundle.block.number == number).map(|bundle| &bundle.versions);
-        let versions = versions.take(1).flatten().cloned().collect::<Vec<_>>();
+        let known = Known::of(number, bundles);
         let (store, bundler) = (self.store.clone(), self.bundler.clone());
-        let made = tokio::task::spawn_blocking(move || rebuild(&store, &bundler, number, &versions, |_| {}));
+        let made = tokio::task::spawn_blocking(move || rebuild(&store, &bundler, &known, |_| {}));
         let made = match made.await.map_err(Error::internal)? {
             Ok(made) => Arc::new(made),
             Err(NoBundle::Store(why @ StoreError::Damaged { .. })) => return Err(Error::internal(why)),

@@ -13,9 +13,9 @@ impl ServiceState {
     /// [`ServiceState::apply`] with a mistake in it.
     pub fn apply_as(&mut self, claim: &Claim, mistake: Mistake) -> Outcome {
         match mistake {
-            Mistake::CoreOrder if self.head == claim.id() => Outcome::Ignored(Ignored::Duplicate),
+            Mistake::CoreOrder if self.head == claim.last => Outcome::Ignored(Ignored::Duplicate),
             Mistake::CoreOrder => {
-                self.head = claim.id();
+                self.head = claim.last;
                 Outcome::Applied(vec![self.head])
             }
         }
@@ -30,15 +30,10 @@ mod tests {
 
     #[test]
     fn the_mistake_is_one() {
-        let claim = Claim {
-            parent: B256::repeat_byte(8),
-            number: 9,
-            block: B256::repeat_byte(9),
-            ..Default::default()
-        };
+        let claim = Claim::of_run(B256::repeat_byte(8), 9, BlockId::new(9, B256::repeat_byte(9)));
         let mut state = ServiceState::new(BlockId::default());
         assert_eq!(state.clone().apply(&claim), Outcome::Waits);
-        assert_eq!(state.apply_as(&claim, Mistake::CoreOrder), Outcome::Applied(vec![claim.id()]));
-        assert_eq!(state.head(), claim.id());
+        assert_eq!(state.apply_as(&claim, Mistake::CoreOrder), Outcome::Applied(vec![claim.last]));
+        assert_eq!(state.head(), claim.last);
     }
 }

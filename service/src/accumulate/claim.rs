@@ -1,44 +1,53 @@
-//! What refine says about a block, and how it is found in a report.
+//! What refine says about a run of blocks, and how it is found in a report.
 
 use alloy_primitives::B256;
-use jam::{Hash, WorkDigest, WorkResult};
+use jam::{Hash, WorkDigest, WorkResult, hash::blake2b, merkle::balanced_root};
 use types::BlockId;
 
-/// What refine claims: the block is valid on its parent. The output of every good refinement.
+/// What refine claims: these blocks are valid, one on the other, the first on this parent. The output of every good refinement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Claim {
-    /// The parent's hash.
+    /// The hash of the block that the run stands on.
     pub parent: B256,
-    /// The block's number.
-    pub number: u64,
-    /// The block's hash.
-    pub block: B256,
-    /// The root of the state before the block.
+    /// The number of the first block.
+    pub first: u64,
+    /// The last block.
+    pub last: BlockId,
+    /// The root of the state before the first block.
     pub pre_root: B256,
-    /// The root of the state after the block.
+    /// The root of the state after the last block.
     pub post_root: B256,
-    /// The gas that its transactions used.
+    /// The gas that all transactions used.
     pub gas_used: u64,
+    /// The root of the well-balanced tree over the blocks' hashes, in order: any block of the run can be proved by it.
+    pub blocks_root: B256,
 }
 
 impl Claim {
     /// The length of the encoding.
-    pub const BYTES: usize = 4 * 32 + 2 * 8;
+    pub const BYTES: usize = 5 * 32 + 3 * 8;
 
-    /// The block.
-    pub const fn id(&self) -> BlockId {
-        BlockId::new(self.number, self.block)
+    /// A claim of this run that says nothing about states. Only simulations claim such things.
+    pub fn of_run(parent: B256, first: u64, last: BlockId) -> Self {
+        Self { parent, first, last, ..Self::default() }
+    }
+
+    /// The root over the hashes of a run's blocks.
+    pub fn root_of(blocks: &[B256]) -> B256 {
+        balanced_root(blocks, blake2b)
     }
 
     /// The fields in order, numbers little-endian.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut out = [0; Self::BYTES];
         out[..32].copy_from_slice(self.parent.as_slice());
-        out[32..40].copy_from_slice(&self.number.to_le_bytes());
-        out[40..72].copy_from_slice(self.block.as_slice());
-        out[72..104].copy_from_slice(self.pre_root.as_slice());
-        out[104..136].copy_from_slice(self.post_root.as_slice());
-        out[136..].copy_from_slice(&self.gas_used.to_le_bytes());
+        out[32..40].copy_from_slice(&self.first.to_le_bytes());
+        out[40..48].copy_from_slice(&self.last.number.to_le_bytes());
+        out[48..80].copy_from_slice(self.last.hash.as_slice());
+        out[80..112].copy_from_slice(self.pre_root.as_slice());
+        out[112..144].copy_from_slice(self.post_root.as_slice());
+        out[144..152].copy_from_slice(&self.gas_used.to_le_bytes());
+        out[152..].copy_from_slice(self.blocks_root.as_slice());
         out
     }
 
@@ -50,11 +59,12 @@ impl Claim {
             |at: usize| bytes[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
         Some(Self {
             parent: hash(0),
-            number: number(32),
-            block: hash(40),
-            pre_root: hash(72),
-            post_root: hash(104),
-            gas_used: number(136),
+            first: number(32),
+            last: BlockId::new(number(40), hash(48)),
+            pre_root: hash(80),
+            post_root: hash(112),
+            gas_used: number(144),
+            blocks_root: hash(152),
         })
     }
 }

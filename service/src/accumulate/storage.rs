@@ -3,7 +3,7 @@
 //! | entry | value |
 //! |---|---|
 //! | [`HEAD`] | number (u64, little-endian), hash |
-//! | [`WAITING`] | per block in the order of arrival: parent, number, hash; no such entry if nothing waits |
+//! | [`WAITING`] | per run in the order of arrival: parent, first number, last number, last hash; no such entry if nothing waits |
 //!
 //! The keys are those of the Gray Paper for a service's storage, so whoever has a proof of them can read the head.
 
@@ -14,11 +14,11 @@ use types::BlockId;
 
 /// The name of the entry with the applied head.
 pub const HEAD: &[u8] = b"head";
-/// The name of the entry with the blocks that wait.
+/// The name of the entry with the runs that wait.
 pub const WAITING: &[u8] = b"waiting";
 
 const HEAD_BYTES: usize = 40;
-const WAITING_BYTES: usize = 32 + HEAD_BYTES;
+const WAITING_BYTES: usize = 32 + 8 + HEAD_BYTES;
 
 /// Why storage does not hold a state of this service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -30,10 +30,10 @@ pub enum StorageError {
     #[error("the head has {0} bytes, not {HEAD_BYTES}")]
     Head(usize),
     /// What waits is empty, cut off, or more than may wait.
-    #[error("{0} bytes are not one to {WAITING_MAX} waiting blocks")]
+    #[error("{0} bytes are not one to {WAITING_MAX} waiting runs")]
     Waiting(usize),
-    /// A block waits twice, or can never be applied.
-    #[error("block {0} cannot wait")]
+    /// A run waits twice, or can never be applied.
+    #[error("the run that ends with block {0} cannot wait")]
     CannotWait(BlockId),
 }
 
@@ -68,9 +68,10 @@ impl ServiceState {
             return Err(StorageError::Waiting(bytes.len()));
         }
         for waiting in entries.iter().map(Waiting::decode) {
-            let above = waiting.block.number.saturating_sub(self.head.number) > 1;
-            if !above || waiting.parent == self.head.hash || self.is_waiting(&waiting.block.hash) {
-                return Err(StorageError::CannotWait(waiting.block));
+            let above = waiting.first.saturating_sub(self.head.number) > 1;
+            let is_twice = self.is_waiting(waiting.first, &waiting.last.hash);
+            if !above || waiting.parent == self.head.hash || is_twice {
+                return Err(StorageError::CannotWait(waiting.last));
             }
             self.waiting.push(waiting);
         }
@@ -82,13 +83,19 @@ impl Waiting {
     pub(super) fn encode(&self) -> [u8; WAITING_BYTES] {
         let mut out = [0; WAITING_BYTES];
         out[..32].copy_from_slice(self.parent.as_slice());
-        out[32..].copy_from_slice(&encode_id(self.block));
+        out[32..40].copy_from_slice(&self.first.to_le_bytes());
+        out[40..].copy_from_slice(&encode_id(self.last));
         out
     }
 
     fn decode(bytes: &[u8; WAITING_BYTES]) -> Self {
-        let (parent, block) = bytes.split_first_chunk::<32>().expect("32 bytes are fewer than all");
-        Self { parent: B256::new(*parent), block: decode_id(block.try_into().expect("the rest is a head")) }
+        let (parent, rest) = bytes.split_first_chunk::<32>().expect("32 bytes are fewer than all");
+        let (first, last) = rest.split_first_chunk::<8>().expect("8 bytes are fewer than the rest");
+        Self {
+            parent: B256::new(*parent),
+            first: u64::from_le_bytes(*first),
+            last: decode_id(last.try_into().expect("what is left is a head")),
+        }
     }
 }
 

@@ -12,8 +12,22 @@ fn hash(fork: u8, number: u64) -> B256 {
     hash
 }
 
-fn claim(number: u64) -> Claim {
-    Claim { parent: hash(0, number - 1), number, block: hash(0, number), ..Claim::default() }
+/// Blocks of a run.
+const RUN: u64 = 3;
+
+/// Run `index` of a fork, counted from one: `RUN` blocks, on the run before it.
+fn run(fork: u8, index: u64) -> Claim {
+    let last = BlockId::new(index * RUN, hash(fork, index * RUN));
+    Claim::of_run(hash(fork, (index - 1) * RUN), (index - 1) * RUN + 1, last)
+}
+
+/// Run `index` of the chain.
+fn claim(index: u64) -> Claim {
+    run(0, index)
+}
+
+fn waits(state: &ServiceState, claim: &Claim) -> bool {
+    state.is_waiting(claim.first, &claim.last.hash)
 }
 
 fn genesis() -> ServiceState {
@@ -21,7 +35,7 @@ fn genesis() -> ServiceState {
 }
 
 fn ids(numbers: impl IntoIterator<Item = u64>) -> Vec<BlockId> {
-    numbers.into_iter().map(|number| claim(number).id()).collect()
+    numbers.into_iter().map(|index| claim(index).last).collect()
 }
 
 /// All orders of `0..n`.
@@ -46,11 +60,11 @@ fn every_order_of_arrival_ends_in_the_same_head() {
         for number in order {
             match state.apply(&claim(number + 1)) {
                 Outcome::Applied(blocks) => applied.extend(blocks),
-                Outcome::Waits => assert!(state.is_waiting(&hash(0, number + 1))),
+                Outcome::Waits => assert!(waits(&state, &claim(number + 1))),
                 Outcome::Ignored(why) => panic!("{why}"),
             }
         }
-        assert_eq!((state, applied), (ServiceState::new(claim(7).id()), ids(1..=7)));
+        assert_eq!((state, applied), (ServiceState::new(claim(7).last), ids(1..=7)));
     }
 }
 
@@ -60,15 +74,17 @@ fn what_cannot_be_applied_changes_nothing_and_says_why() {
     assert_eq!(state.apply(&claim(1)), Outcome::Applied(ids([1])));
     assert_eq!(state.apply(&claim(3)), Outcome::Waits);
     let before = state.clone();
-    let foreign = |number, parent| Claim { number, parent, block: hash(9, number), ..Claim::default() };
+    let foreign = |first, parent| Claim::of_run(parent, first, BlockId::new(first, hash(9, first)));
+    let within = Claim { first: 2, parent: hash(0, 1), ..claim(2) };
     for (claim, why) in [
         (claim(1), Ignored::Duplicate),
         (claim(3), Ignored::Duplicate),
         (foreign(1, hash(0, 0)), Ignored::NotAbove),
         (foreign(0, hash(7, 7)), Ignored::NotAbove),
-        (foreign(2, hash(9, 1)), Ignored::OtherParent),
-        (foreign(3, hash(0, 1)), Ignored::WrongNumber),
-        (foreign(u64::MAX, hash(0, 1)), Ignored::WrongNumber),
+        (foreign(4, hash(9, 3)), Ignored::OtherParent),
+        (foreign(5, hash(0, 3)), Ignored::WrongNumber),
+        (foreign(u64::MAX, hash(0, 3)), Ignored::WrongNumber),
+        (within, Ignored::NotAbove),
     ] {
         assert_eq!(state.apply(&claim), Outcome::Ignored(why));
         assert_eq!(state, before);
@@ -78,7 +94,7 @@ fn what_cannot_be_applied_changes_nothing_and_says_why() {
 #[test]
 fn the_last_number_has_no_next() {
     let mut state = ServiceState::new(BlockId::new(u64::MAX, hash(0, 0)));
-    let claim = Claim { parent: hash(0, 0), number: 0, block: hash(0, 1), ..Claim::default() };
+    let claim = Claim::of_run(hash(0, 0), 0, BlockId::new(0, hash(0, 1)));
     assert_eq!(state.apply(&claim), Outcome::Ignored(Ignored::WrongNumber));
 }
 
@@ -89,8 +105,9 @@ fn waiting_is_bounded_and_the_first_to_come_goes_first() {
         assert_eq!(state.apply(&claim(number)), Outcome::Waits);
         assert!(state.waiting().count() <= WAITING_MAX);
     }
-    // Blocks 2 and 3 came first and are gone; when they come again the rest follows.
-    assert_eq!(state.waiting().collect::<Vec<_>>(), ids(4..=WAITING_MAX as u64 + 3));
+    // Runs 2 and 3 came first and are gone; when they come again the rest follows.
+    let waiting = state.waiting().map(|(_, last)| last).collect::<Vec<_>>();
+    assert_eq!(waiting, ids(4..=WAITING_MAX as u64 + 3));
     assert_eq!(state.apply(&claim(1)), Outcome::Applied(ids([1])));
     assert_eq!(state.apply(&claim(2)), Outcome::Applied(ids([2])));
     assert_eq!(state.apply(&claim(3)), Outcome::Applied(ids(3..=WAITING_MAX as u64 + 3)));
@@ -98,16 +115,36 @@ fn waiting_is_bounded_and_the_first_to_come_goes_first() {
 }
 
 #[test]
-fn a_block_that_waits_for_a_dead_parent_goes_with_it() {
+fn a_run_that_waits_for_a_dead_parent_goes_with_it() {
     let mut state = genesis();
-    // Block 3 stands on another block 2 than the one that comes.
-    let orphan = Claim { parent: hash(9, 2), number: 3, block: hash(9, 3), ..Claim::default() };
+    // Run 3 stands on another run 2 than the one that comes.
+    let orphan = run(9, 3);
     assert_eq!(state.apply(&orphan), Outcome::Waits);
     state.apply(&claim(1));
-    assert!(state.is_waiting(&orphan.block));
+    assert!(waits(&state, &orphan));
     state.apply(&claim(2));
-    assert!(!state.is_waiting(&orphan.block));
+    assert!(!waits(&state, &orphan));
     assert_eq!(state.apply(&orphan), Outcome::Ignored(Ignored::OtherParent));
+}
+
+/// A run that was dissolved ends with the same block as its second half, and is another run all the same.
+#[test]
+fn halves_of_a_run_are_runs_of_their_own() {
+    let (whole, middle) = (claim(2), BlockId::new(RUN + 1, hash(0, RUN + 1)));
+    let first_half = Claim { last: middle, ..whole };
+    let second_half = Claim { parent: middle.hash, first: middle.number + 1, ..whole };
+    let mut state = genesis();
+    assert_eq!(state.apply(&second_half), Outcome::Waits);
+    assert_eq!(state.apply(&whole), Outcome::Waits);
+    assert_eq!(state.apply(&first_half), Outcome::Waits);
+    assert_eq!(state.apply(&claim(1)), Outcome::Applied(ids([1, 2])));
+    assert_eq!(state.waiting().count(), 0);
+
+    let mut state = genesis();
+    assert_eq!(state.apply(&second_half), Outcome::Waits);
+    assert_eq!(state.apply(&claim(1)), Outcome::Applied(ids([1])));
+    assert_eq!(state.apply(&first_half), Outcome::Applied(vec![middle, whole.last]));
+    assert_eq!(state.apply(&whole), Outcome::Ignored(Ignored::Duplicate));
 }
 
 #[test]
@@ -154,37 +191,35 @@ fn storage_is_read_strictly() {
     };
     assert_eq!(with(HEAD, &[0; 39]), Err(StorageError::Head(39)));
     assert_eq!(with(WAITING, &[]), Err(StorageError::Waiting(0)));
-    assert_eq!(with(WAITING, &[0; 71]), Err(StorageError::Waiting(71)));
-    assert_eq!(with(WAITING, &[0; 72 * 65]), Err(StorageError::Waiting(72 * 65)));
-    let entry = |claim: Claim| Waiting { parent: claim.parent, block: claim.id() }.encode();
-    assert_eq!(with(WAITING, &entry(claim(1))), Err(StorageError::CannotWait(claim(1).id())));
+    assert_eq!(with(WAITING, &[0; 79]), Err(StorageError::Waiting(79)));
+    assert_eq!(with(WAITING, &[0; 80 * 65]), Err(StorageError::Waiting(80 * 65)));
+    let entry =
+        |claim: Claim| Waiting { parent: claim.parent, first: claim.first, last: claim.last }.encode();
+    assert_eq!(with(WAITING, &entry(claim(1))), Err(StorageError::CannotWait(claim(1).last)));
     let twice = [entry(claim(4)), entry(claim(4))].concat();
-    assert_eq!(with(WAITING, &twice), Err(StorageError::CannotWait(claim(4).id())));
+    assert_eq!(with(WAITING, &twice), Err(StorageError::CannotWait(claim(4).last)));
 }
 
 proptest! {
-    /// Blocks of the chain and of forks that nobody may apply, in any order and with repetitions; then each block of
+    /// Runs of the chain and of forks that nobody may apply, in any order and with repetitions; then each run of
     /// the chain once more, as versions that are sent again until they are applied.
     #[test]
     fn the_chain_wins_over_any_arrival(arrivals in proptest::collection::vec((0..3_u8, 1..20_u64), 0..200)) {
         let mut state = genesis();
         let mut applied = vec![];
-        let foreign = |fork, number: u64| {
-            Claim { parent: hash(fork, number - 1), number, block: hash(fork, number), ..Claim::default() }
-        };
         let chain = (1..20).map(|number| (0, number));
         for (fork, number) in arrivals.into_iter().chain(chain) {
-            if let Outcome::Applied(blocks) = state.apply(&foreign(fork, number)) {
+            if let Outcome::Applied(blocks) = state.apply(&run(fork, number)) {
                 applied.extend(blocks);
             }
             prop_assert!(state.waiting().count() <= WAITING_MAX);
-            prop_assert!(state.waiting().all(|block| block.number > state.head().number + 1));
+            prop_assert!(state.waiting().all(|(first, _)| first > state.head().number + 1));
             let storage = stored(&state);
             let read = ServiceState::from_storage(7, |key| storage.get(key).map(|value| &value[..]));
             prop_assert_eq!(read, Ok(state.clone()));
         }
         prop_assert_eq!(applied, ids(1..20));
-        prop_assert_eq!(state.head(), claim(19).id());
+        prop_assert_eq!(state.head(), claim(19).last);
     }
 
     #[test]

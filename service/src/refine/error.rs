@@ -1,13 +1,17 @@
 //! Why a bundle is refused.
 
-use crate::{blobs::Short, header::HeaderError, payload::PayloadError};
+use crate::{
+    blobs::Short,
+    header::HeaderError,
+    payload::{HeadersError, PayloadError},
+};
 use jam::{BundleError, PackageLimit, WorkError};
 use state::{
     MalformedCodes,
     witness::{CoverageError, Malformed, VerifyError},
 };
 
-/// Why a bundle is no valid block. Says everything a builder needs to find its mistake.
+/// Why a bundle is no valid run of blocks. Says everything a builder needs to find its mistake.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RefineError {
     /// The bundle does not hold what its package names.
@@ -17,7 +21,7 @@ pub enum RefineError {
     #[error(transparent)]
     Package(#[from] PackageLimit),
     /// Not one work item.
-    #[error("{0} work items, a block is exactly one")]
+    #[error("{0} work items, a run of blocks is exactly one")]
     Items(usize),
     /// The item is for another service.
     #[error("the work item is for service {0}")]
@@ -25,8 +29,8 @@ pub enum RefineError {
     /// The item is for another code.
     #[error("the work item is for another code of the service")]
     Code,
-    /// The item brings something else than witness, codes and transactions.
-    #[error("{extrinsics} extrinsics and {imports} imports, a block has exactly 3 and none")]
+    /// The item brings something else than witness, codes, transactions and headers.
+    #[error("{extrinsics} extrinsics and {imports} imports, a run has exactly 4 and none")]
     Inputs {
         /// Extrinsics.
         extrinsics: usize,
@@ -36,12 +40,31 @@ pub enum RefineError {
     /// The payload does not decode.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// The builder did not sign the block.
-    #[error("the block is not signed by the builder")]
+    /// The builder did not sign the last block.
+    #[error("the last block is not signed by the builder")]
     Signature,
-    /// The parent header is not that of the parent.
-    #[error("the parent header is not the one that the block names")]
-    Parent,
+    /// A run without blocks.
+    #[error("the run has no blocks")]
+    Empty,
+    /// The headers do not decode.
+    #[error("the headers do not decode: {0}")]
+    Headers(#[from] HeadersError),
+    /// A block does not stand on the one before it.
+    #[error("block {0} does not stand on the header before it")]
+    Parent(u64),
+    /// The headers end with another block than the one that is signed.
+    #[error("the headers do not end with the block that is signed")]
+    Last,
+    /// A block is dated too far after the package's lookup anchor.
+    #[error("block {block} is dated {found}, its package allows {latest} at the latest")]
+    Late {
+        /// The block's number.
+        block: u64,
+        /// Its timestamp.
+        found: u64,
+        /// The latest that is allowed.
+        latest: u64,
+    },
     /// The block cannot follow its parent.
     #[error(transparent)]
     Follows(#[from] HeaderError),
@@ -57,29 +80,46 @@ pub enum RefineError {
     /// The transactions are cut off.
     #[error("the transactions do not decode: {0}")]
     Transactions(#[from] Short),
+    /// The transactions are those of another number of blocks.
+    #[error("transactions of {found} blocks came along, the run has {blocks}")]
+    TransactionLists {
+        /// Lists of transactions.
+        found: usize,
+        /// Blocks.
+        blocks: usize,
+    },
     /// A transaction does not decode, is not signed, or cannot be executed.
-    #[error("transaction {index}: {why}")]
+    #[error("transaction {index} of block {block}: {why}")]
     Transaction {
+        /// The block's number.
+        block: u64,
         /// Which one, from zero.
         index: usize,
         /// Why.
         why: String,
     },
-    /// The state before the first transaction, or after the last, cannot be had from the witness.
-    #[error("the block cannot be executed: {0}")]
-    Execution(String),
+    /// The state before the first transaction of a block, or after its last, cannot be had from the witness.
+    #[error("block {block} cannot be executed: {why}")]
+    Execution {
+        /// The block's number.
+        block: u64,
+        /// Why.
+        why: String,
+    },
     /// The transactions use more gas than the work item pays for.
-    #[error("the work item declares {declared} gas, transaction {index} goes beyond it")]
+    #[error("the work item declares {declared} gas, transaction {index} of block {block} goes beyond it")]
     OutOfGas {
+        /// The block's number.
+        block: u64,
         /// Which transaction, from zero.
         index: usize,
         /// Declared.
         declared: u64,
     },
-    /// The witness covers less or more than the block touches.
+    /// The witness covers less or more than the run touches.
     #[error(transparent)]
     Coverage(#[from] CoverageError),
-    /// The codes are more than the block needs.
+    /// The codes are more than the run needs.
     #[error("{given} codes came along, {needed} were needed")]
     CodesExcess {
         /// In the extrinsic.
@@ -87,15 +127,20 @@ pub enum RefineError {
         /// Read by the transactions.
         needed: usize,
     },
-    /// The sealed header is not what execution gives.
-    #[error("the sealed header has another {0} than its execution gives")]
-    Header(&'static str),
+    /// A sealed header is not what execution gives.
+    #[error("the header of block {block} has another {field} than its execution gives")]
+    Header {
+        /// The block's number.
+        block: u64,
+        /// The first field that differs.
+        field: &'static str,
+    },
     /// Another number of segments than declared.
-    #[error("the work item declares {declared} exports, the block has {found}")]
+    #[error("the work item declares {declared} exports, the run has {found}")]
     Exports {
         /// By the work item.
         declared: usize,
-        /// By the block.
+        /// By the run.
         found: usize,
     },
 }

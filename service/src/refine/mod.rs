@@ -1,13 +1,18 @@
-//! A work-package bundle, refined: is this a valid block, and what does it claim?
+//! A work-package bundle, refined: is this a valid run of blocks, and what does it claim?
 //!
 //! A pure function of the bundle and the service's [`Config`]; every guarantor gets the same answer. It does what is
 //! cheap first:
 //!
 //! ```text
-//!   package: sizes, one item, ours -> payload: signature, parent, header fields -> witness against the parent's root
-//!     -> execute each transaction on what the witness proves (a key that it lacks is an error, never zero)
-//!     -> witness and codes were exactly what was needed -> every root -> the sealed header -> exports
+//!   package: sizes, one item, ours -> payload: signature -> headers: a chain from the parent to the signed block
+//!     -> witness against the parent's root
+//!     -> block by block: execute each transaction on what the witness proves and the blocks before wrote (a key that it lacks
+//!        is an error, never zero) -> every root -> the sealed header -> exports
+//!     -> witness and codes were exactly what the run needed
 //! ```
+//!
+//! There is one witness for the whole run: what the state before it held of all keys that any of its blocks touches. A code
+//! that a block of the run created does not travel.
 //!
 //! Work is bounded by what the package declares: bytes before anything is read, gas after every transaction. Nothing in
 //! a bundle can make it panic.
@@ -21,9 +26,9 @@ use crate::{
     accumulate::Claim,
     blobs,
     execution::{Executed, Execution, Rules},
-    exports,
+    exports::{self, Exports},
     header::{self, Choice, Roots},
-    payload::Payload,
+    payload::{Payload, decode_headers},
     signature,
 };
 use alloy_consensus::{
@@ -32,20 +37,22 @@ use alloy_consensus::{
 };
 use alloy_eips::Decodable2718;
 use alloy_primitives::{B256, Bytes};
-use core::borrow::Borrow;
+use core::{borrow::Borrow, convert::Infallible};
 use jam::{Bundle, Params, SegmentRoot, WorkItem};
-use state::{CodeSet, Codes, PartialTree, Values, Witness};
-use std::collections::BTreeMap;
+use state::{CodeSet, Codes, Key, PartialTree, Witness};
+use std::collections::{BTreeMap, BTreeSet};
 use types::Transaction;
 
 /// Extrinsic 0 is the witness.
 pub const WITNESS: usize = 0;
 /// Extrinsic 1 is the codes.
 pub const CODES: usize = 1;
-/// Extrinsic 2 is all transactions.
+/// Extrinsic 2 is all transactions: a list of them for each block.
 pub const TRANSACTIONS: usize = 2;
-/// How many extrinsics a block has.
-pub const EXTRINSICS: usize = 3;
+/// Extrinsic 3 is the headers.
+pub const HEADERS: usize = 3;
+/// How many extrinsics a run has.
+pub const EXTRINSICS: usize = 4;
 
 /// What a good bundle gives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,22 +79,27 @@ pub fn refine(bundle: &Bytes, config: &Config, params: &Params) -> Result<Output
 /// Refines a bundle.
 pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Result<Output, RefineError> {
     let mut work = Work::new(bundle, config, params)?;
-    let executed =
-        execute(work.execution(config)?, work.item.refine_gas, work.transactions.iter().map(recover))?;
-    let state = work.settle(&executed)?;
-    let receipts = executed.encoded_receipts();
-    let roots = Roots {
-        state,
-        transactions: header::list_root(&work.transactions),
-        receipts: header::list_root(&receipts),
-    };
-    let header = work.complete(&executed, roots)?;
-    let exports = exports::export(&header, &work.transactions, &receipts);
+    let mut exports = Exports::default();
+    for index in 0..work.blocks.len() {
+        let executed = work.execute(index, config, recover)?;
+        let state = work.write(&executed)?;
+        let receipts = executed.encoded_receipts();
+        let transactions = &work.blocks[index].transactions;
+        let roots = Roots {
+            state,
+            transactions: header::list_root(transactions),
+            receipts: header::list_root(&receipts),
+        };
+        let header = work.complete(index, &executed, roots)?;
+        exports.push(&header, transactions, &receipts);
+    }
+    let claim = work.claim()?;
+    let exports = exports.into_segments();
     work.check_exports(exports.len())?;
-    Ok(Output { claim: claim(&work.payload), exports })
+    Ok(Output { claim, exports })
 }
 
-/// What whoever made a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
+/// What the builder of a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
 /// what refining costs, and they are functions of bytes: the same bytes have the same senders and roots.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
@@ -99,42 +111,76 @@ pub struct Known<'a> {
     pub header: &'a Header,
 }
 
-/// Refines a bundle of a block that was made here.
+/// Refines a bundle of blocks that were built here, of which this is known.
 ///
 /// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
-/// out again, and what the block exports is only counted.
+/// out again, and what the run exports is only counted.
 pub fn refine_known(
     bundle: &Bundle,
     config: &Config,
     params: &Params,
-    known: Known<'_>,
+    known: &[Known<'_>],
 ) -> Result<Claim, RefineError> {
     let mut work = Work::new(bundle, config, params)?;
-    if !known.transactions.iter().map(Transaction::encoded).eq(&work.transactions) {
+    if !work.is_known(known) {
         return refine_bundle(bundle, config, params).map(|output| output.claim);
     }
-    let transactions = known.transactions.iter().map(|tx| Ok(tx.signed()));
-    let executed = execute(work.execution(config)?, work.item.refine_gas, transactions)?;
-    let state = work.settle(&executed)?;
-    let receipts = match known.receipts == executed.receipts {
-        true => known.header.receipts_root,
-        false => header::list_root(&executed.encoded_receipts()),
-    };
-    let roots = Roots { state, transactions: known.header.transactions_root, receipts };
-    let header = work.complete(&executed, roots)?;
-    work.check_exports(exports::count(&header, &work.transactions, &executed.receipts))?;
-    Ok(claim(&work.payload))
+    let mut export_bytes = 0;
+    for (index, known) in known.iter().enumerate() {
+        let mut transactions = known.transactions.iter();
+        let next = |_: &Bytes| Ok(transactions.next().expect("there are as many as in the bundle").signed());
+        let executed = work.execute(index, config, next)?;
+        let state = work.write(&executed)?;
+        let receipts = match known.receipts == executed.receipts {
+            true => known.header.receipts_root,
+            false => header::list_root(&executed.encoded_receipts()),
+        };
+        let roots = Roots { state, transactions: known.header.transactions_root, receipts };
+        let header = work.complete(index, &executed, roots)?;
+        export_bytes += exports::bytes_of(&header, &work.blocks[index].transactions, &executed.receipts);
+    }
+    let claim = work.claim()?;
+    work.check_exports(exports::segments(export_bytes))?;
+    Ok(claim)
 }
 
-/// A bundle in which everything is in order that can be seen without executing.
+/// One block of a run, as it came.
+struct Block {
+    sealed: Header,
+    hash: B256,
+    /// The header that it begins with.
+    header: Header,
+    transactions: Vec<Bytes>,
+}
+
+/// The codes that a block of a run can read: those that travelled, and those that blocks before it created.
+#[derive(Clone, Copy)]
+struct RunCodes<'a> {
+    given: &'a CodeSet,
+    created: &'a CodeSet,
+}
+
+impl Codes for RunCodes<'_> {
+    type Error = Infallible;
+
+    fn code(&self, hash: &B256) -> Result<Option<Bytes>, Infallible> {
+        Ok(self.given.get(hash).or_else(|| self.created.get(hash)).cloned())
+    }
+}
+
+/// A bundle in which everything is in order that can be seen without executing, and how far it was executed.
 struct Work<'a> {
     item: &'a WorkItem,
     payload: Payload,
-    /// The header that the block begins with.
-    header: Header,
+    blocks: Vec<Block>,
     partial: PartialTree,
     codes: CodeSet,
-    transactions: Vec<Bytes>,
+    /// The codes that were needed and that no block before had created,
+    needed: CodeSet,
+    /// and those that were created.
+    created: CodeSet,
+    touched: BTreeSet<Key>,
+    gas_used: u64,
 }
 
 impl<'a> Work<'a> {
@@ -143,38 +189,111 @@ impl<'a> Work<'a> {
         bundle.check(&BTreeMap::new())?;
         let item = work_item(bundle, config)?;
         let payload = Payload::decode(&item.payload)?;
-        let header = start(&payload, config)?;
+        if !signature::verifies(&config.builder, payload.last, &payload.signature) {
+            return Err(RefineError::Signature);
+        }
+        let headers = decode_headers(&bundle.extrinsics[HEADERS], payload.blocks)?;
+        let latest = config.latest_timestamp(bundle.package.context.lookup_anchor_slot);
+        let mut blocks = chain(&payload, headers, config, latest)?;
         let witness = Witness::decode(&bundle.extrinsics[WITNESS])?;
         let partial = witness.verify(payload.parent.state_root)?;
         let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
-        let transactions = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
-        Ok(Self { item, payload, header, partial, codes, transactions })
-    }
-
-    fn execution(&self, config: &Config) -> Result<Execution<&PartialTree, &CodeSet>, RefineError> {
-        let execution = Execution::new(&self.partial, &self.codes, &self.header, Rules::of(config));
-        let execution = execution.map_err(|error| RefineError::Execution(error.to_string()))?;
-        Ok(execution.expecting(self.transactions.len()))
-    }
-
-    /// Checks that witness and codes were exactly what was needed, and gives the root of the state afterwards.
-    fn settle(&mut self, executed: &Executed) -> Result<B256, RefineError> {
-        self.partial.covers_exactly(&executed.changes.touched)?;
-        if executed.changes.codes != self.codes {
-            let needed = executed.changes.codes.len();
-            return Err(RefineError::CodesExcess { given: self.codes.len(), needed });
+        let lists = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
+        if lists.len() != blocks.len() {
+            return Err(RefineError::TransactionLists { found: lists.len(), blocks: blocks.len() });
         }
-        let root = self.partial.update(&executed.changes.writes);
-        Ok(root.map_err(state::witness::CoverageError::from)?)
+        for (block, list) in blocks.iter_mut().zip(&lists) {
+            block.transactions = blobs::split(list)?;
+        }
+        Ok(Self {
+            item,
+            payload,
+            blocks,
+            partial,
+            codes,
+            needed: CodeSet::default(),
+            created: CodeSet::default(),
+            touched: BTreeSet::new(),
+            gas_used: 0,
+        })
     }
 
-    /// The whole header, which must be the sealed one.
-    fn complete(&self, executed: &Executed, roots: Roots) -> Result<Header, RefineError> {
-        let header = header::complete(self.header.clone(), executed, roots);
-        match header::first_difference(&header, &self.payload.header) {
-            Some(field) => Err(RefineError::Header(field)),
+    /// Whether the blocks are those that are known.
+    fn is_known(&self, known: &[Known<'_>]) -> bool {
+        let same = |block: &Block, known: &Known<'_>| {
+            known.transactions.iter().map(Transaction::encoded).eq(&block.transactions)
+        };
+        known.len() == self.blocks.len()
+            && self.blocks.iter().zip(known).all(|(block, known)| same(block, known))
+    }
+
+    /// Executes a block on what the blocks before it left.
+    fn execute<T: Borrow<Recovered<TxEnvelope>>>(
+        &self,
+        index: usize,
+        config: &Config,
+        mut decode: impl FnMut(&Bytes) -> Result<T, String>,
+    ) -> Result<Executed, RefineError> {
+        let Block { header, transactions, .. } = &self.blocks[index];
+        let (block, declared) = (header.number, self.item.refine_gas);
+        let broken = |why: String| RefineError::Execution { block, why };
+        let codes = RunCodes { given: &self.codes, created: &self.created };
+        let execution = Execution::new(&self.partial, codes, header, Rules::of(config));
+        let execution = execution.map_err(|error| broken(error.to_string()))?;
+        let mut execution = execution.expecting(transactions.len());
+        for (index, bytes) in transactions.iter().enumerate() {
+            let bad = |why: String| RefineError::Transaction { block, index, why };
+            let tx = decode(bytes).map_err(bad)?;
+            let tx = tx.borrow();
+            let attempt = execution.attempt(tx, tx.signer()).map_err(|error| bad(error.to_string()))?;
+            execution.keep(attempt);
+            if self.gas_used.saturating_add(execution.gas_used()) > declared {
+                return Err(RefineError::OutOfGas { block, index, declared });
+            }
+        }
+        execution.finish().map_err(|error| broken(error.to_string()))
+    }
+
+    /// Writes what a block changed, and gives the root of the state after it.
+    fn write(&mut self, executed: &Executed) -> Result<B256, RefineError> {
+        let changes = &executed.changes;
+        let root = self.partial.update(&changes.writes).map_err(state::witness::CoverageError::from)?;
+        self.touched.extend(&changes.touched);
+        self.needed.extend_without(&changes.codes, &self.created);
+        self.created.extend(&changes.created);
+        self.gas_used = self.gas_used.saturating_add(executed.gas_used);
+        Ok(root)
+    }
+
+    /// The whole header of a block, which must be the sealed one.
+    fn complete(&self, index: usize, executed: &Executed, roots: Roots) -> Result<Header, RefineError> {
+        let Block { header, sealed, .. } = &self.blocks[index];
+        let header = header::complete(header.clone(), executed, roots);
+        match header::first_difference(&header, sealed) {
+            Some(field) => Err(RefineError::Header { block: header.number, field }),
             None => Ok(header),
         }
+    }
+
+    /// Checks that witness and codes were exactly what the run needed, and gives what it claims.
+    fn claim(&self) -> Result<Claim, RefineError> {
+        self.partial.covers_exactly(&self.touched)?;
+        if self.needed != self.codes {
+            return Err(RefineError::CodesExcess { given: self.codes.len(), needed: self.needed.len() });
+        }
+        let (Some(first), Some(last)) = (self.blocks.first(), self.blocks.last()) else {
+            return Err(RefineError::Empty);
+        };
+        let hashes = self.blocks.iter().map(|block| block.hash).collect::<Vec<_>>();
+        Ok(Claim {
+            parent: first.sealed.parent_hash,
+            first: first.sealed.number,
+            last: types::BlockId::new(last.sealed.number, last.hash),
+            pre_root: self.payload.parent.state_root,
+            post_root: last.sealed.state_root,
+            gas_used: self.gas_used,
+            blocks_root: Claim::root_of(&hashes),
+        })
     }
 
     fn check_exports(&self, found: usize) -> Result<(), RefineError> {
@@ -201,61 +320,56 @@ fn work_item<'a>(bundle: &'a Bundle, config: &Config) -> Result<&'a WorkItem, Re
     Ok(item)
 }
 
-/// Checks all that can be known without executing, and gives the header that the block begins with.
-fn start(payload: &Payload, config: &Config) -> Result<Header, RefineError> {
-    let sealed = &payload.header;
-    if !signature::verifies(&config.builder, sealed.hash_slow(), &payload.signature) {
-        return Err(RefineError::Signature);
+/// Checks all that can be known of the headers without executing: that they are a chain from the parent to the signed block,
+/// each with the fields that follow from the one before, and none dated later than `latest`.
+fn chain(
+    payload: &Payload,
+    headers: Vec<Header>,
+    config: &Config,
+    latest: u64,
+) -> Result<Vec<Block>, RefineError> {
+    if headers.is_empty() {
+        return Err(RefineError::Empty);
     }
-    let parent_hash = payload.parent.hash_slow();
+    let (mut parent, mut parent_hash) = (payload.parent.clone(), payload.parent.hash_slow());
+    let mut blocks = Vec::with_capacity(headers.len());
+    for sealed in headers {
+        let hash = sealed.hash_slow();
+        let header = start(&sealed, &parent, parent_hash, config)?;
+        if sealed.timestamp > latest {
+            return Err(RefineError::Late { block: sealed.number, found: sealed.timestamp, latest });
+        }
+        (parent, parent_hash) = (sealed.clone(), hash);
+        blocks.push(Block { sealed, hash, header, transactions: vec![] });
+    }
+    if parent_hash == payload.last { Ok(blocks) } else { Err(RefineError::Last) }
+}
+
+/// The header that a block begins with, if it can follow its parent.
+fn start(
+    sealed: &Header,
+    parent: &Header,
+    parent_hash: B256,
+    config: &Config,
+) -> Result<Header, RefineError> {
     if parent_hash != sealed.parent_hash {
-        return Err(RefineError::Parent);
+        return Err(RefineError::Parent(sealed.number));
     }
-    let header = header::next(&payload.parent, parent_hash, &Choice::of(sealed), config)?;
+    let header = header::next(parent, parent_hash, &Choice::of(sealed), config)?;
     let same = [
         ("number", header.number == sealed.number),
         ("gas limit", header.gas_limit == sealed.gas_limit),
         ("base fee", header.base_fee_per_gas == sealed.base_fee_per_gas),
     ];
     match same.into_iter().find(|(_, same)| !same) {
-        Some((field, _)) => Err(RefineError::Header(field)),
+        Some((field, _)) => Err(RefineError::Header { block: header.number, field }),
         None => Ok(header),
     }
-}
-
-fn execute<V: Values, C: Codes, T: Borrow<Recovered<TxEnvelope>>>(
-    mut execution: Execution<V, C>,
-    declared: u64,
-    transactions: impl Iterator<Item = Result<T, String>>,
-) -> Result<Executed, RefineError> {
-    for (index, tx) in transactions.enumerate() {
-        let bad = |why: String| RefineError::Transaction { index, why };
-        let tx = tx.map_err(bad)?;
-        let tx = tx.borrow();
-        let attempt = execution.attempt(tx, tx.signer()).map_err(|error| bad(error.to_string()))?;
-        execution.keep(attempt);
-        if execution.gas_used() > declared {
-            return Err(RefineError::OutOfGas { index, declared });
-        }
-    }
-    execution.finish().map_err(|error| RefineError::Execution(error.to_string()))
 }
 
 /// Decodes a transaction, and recovers who signed it.
 fn recover(bytes: &Bytes) -> Result<Recovered<TxEnvelope>, String> {
     let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| error.to_string())?;
-    let sender = tx.recover_signer().map_err(|_| "nobody signed it".to_owned())?;
+    let sender = tx.recover_signer().map_err(|_| "the signature is none".to_owned())?;
     Ok(Recovered::new_unchecked(tx, sender))
-}
-
-fn claim(payload: &Payload) -> Claim {
-    let header = &payload.header;
-    Claim {
-        parent: header.parent_hash,
-        number: header.number,
-        block: header.hash_slow(),
-        pre_root: payload.parent.state_root,
-        post_root: header.state_root,
-        gas_used: header.gas_used,
-    }
 }

@@ -63,7 +63,7 @@ impl JamChain {
     pub(super) fn take(&mut self, outgoing: Outgoing<Packaged>) -> Result<(), String> {
         let bytes = outgoing.packaged.bytes();
         let output = service::refine::refine(&bytes, &self.config, &Params::TINY);
-        let output = output.map_err(|why| format!("{} does not refine: {why}", outgoing.block()))?;
+        let output = output.map_err(|why| format!("{} does not refine: {why}", outgoing.run()))?;
         // The same bytes may come again, for another core.
         self.held.retain(|held| held.outgoing.package() != outgoing.package());
         self.held.push(Held { outgoing, claim: output.claim });

@@ -3,7 +3,7 @@
 use super::{Driver, jam_chain::JamChain};
 use alloy_primitives::{Address, B256};
 use bundler::Packaged;
-use driver::{Blocks as _, EvmBuilder, Outgoing, Output, Responder, Settings, Started};
+use driver::{Blocks as _, EvmBuilder, Outgoing, Output, PackJob as _, Responder, Settings, Started};
 use harness::blocks::{self, BENEFICIARY, Call, SERVICE, Wallet, contracts};
 use jam::{Ed25519Secret, Params, SlotClock};
 use parking_lot::Mutex;
@@ -211,7 +211,7 @@ impl World {
             Err(why) => return Err(why.to_string()),
         };
         let after = picture(&self.driver, self.known());
-        let Output { batch, news, answers, sends } = output;
+        let Output { batch, news, answers, sends, jobs } = output;
         let told =
             news.accepted.iter().map(|(tx, _, pending)| (tx.hash(), *pending)).collect::<BTreeMap<_, _>>();
         for (hash, pending) in std::mem::take(&mut self.restored) {
@@ -236,6 +236,12 @@ impl World {
         }
         answers.into_iter().for_each(|(answer, results)| answer.tell(results));
         self.hear();
+        for job in jobs {
+            match self.driver.packed(job.pack(), self.now) {
+                Err(_) if self.disk.has_crashed() => return self.restart(None),
+                packed => packed.map_err(|why| why.to_string())?,
+            }
+        }
         self.sends.extend(sends);
         Ok(())
     }
@@ -257,14 +263,14 @@ impl World {
     /// Packages arrive, and guarantors answer.
     fn deliver(&mut self, slot: u32) -> Result<(), String> {
         for outgoing in std::mem::take(&mut self.sends) {
-            let (block, package) = (outgoing.block().number, outgoing.package());
+            let (bundle, package) = (outgoing.run().first.number, outgoing.package());
             let sent = if REFUSING.contains(&slot) {
                 Sent::Refused
             } else {
                 self.chain.take(outgoing)?;
                 Sent::Taken
             };
-            self.driver.sent(block, package, sent, self.now);
+            self.driver.sent(bundle, package, sent, self.now);
         }
         Ok(())
     }

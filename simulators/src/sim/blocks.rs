@@ -9,18 +9,23 @@ use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use bundler::{Authorizer, Bundler, Limit, Mistake, NotNow, Packaged, Refused};
 use driver::{
-    Added, Blocks, Broken, EvmBlocks, EvmBuilder, EvmHistory, NotSealed, OpenBlock, Package, Removed,
-    journal::Unfinished,
+    Added, Blocks, Broken, EvmBlocks, EvmBuilder, EvmHistory, NotSealed, OpenBlock, PackJob, PackOutcome,
+    Package, Removed, journal::Unfinished,
 };
 use jam::{Ed25519Secret, PackageHash, RefineContext, codec::Encode, hash::blake2b};
+use queue::Size;
 use service::{Config, accumulate::Claim, genesis::Genesis};
 use state::{CodeSet, MemoryValues};
 use std::{collections::BTreeMap, sync::Arc};
 use txpool::{Account, Head};
-use types::{BlockId, ReceiptedBlock, Transaction};
+use types::{BlockId, ReceiptedBlock, Run, Transaction};
 
 /// Transactions in a block.
 pub(super) const BLOCK_TXS_MAX: usize = 8;
+/// Blocks in a package.
+const PACKAGE_BLOCKS_MAX: usize = 12;
+/// What a block takes.
+const BLOCK_BYTES: u64 = 1000;
 
 /// What a sealed block is to the simulator.
 #[derive(Clone, Debug)]
@@ -67,6 +72,8 @@ pub(super) struct HashBlocks {
     unfinished: BTreeMap<u64, Sealed>,
     /// Next nonces after the newest block.
     nonces: BTreeMap<Address, u64>,
+    /// Runs that are packed, by their first block.
+    packed: BTreeMap<u64, Run>,
 }
 
 /// An open block that will be a hash.
@@ -80,14 +87,30 @@ pub(super) struct HashOpen {
 /// A package that is a hash.
 #[derive(Clone, Debug)]
 pub(super) struct HashPackage {
-    block: BlockId,
+    run: Run,
     hash: PackageHash,
     context: RefineContext,
 }
 
+/// Blocks to be packed, or packed: as many as a package holds.
+#[derive(Clone, Debug)]
+pub(super) struct HashJob {
+    blocks: Vec<BlockId>,
+    is_fixed: bool,
+}
+
+impl PackJob for HashJob {
+    type Done = Vec<BlockId>;
+
+    fn pack(self) -> Vec<BlockId> {
+        let holds = if self.is_fixed { usize::MAX } else { PACKAGE_BLOCKS_MAX };
+        self.blocks.into_iter().take(holds).collect()
+    }
+}
+
 impl Package for HashPackage {
-    fn block(&self) -> BlockId {
-        self.block
+    fn run(&self) -> Run {
+        self.run
     }
 
     fn hash(&self) -> PackageHash {
@@ -131,6 +154,7 @@ impl HashBlocks {
 impl Blocks for HashBlocks {
     type Open = HashOpen;
     type Sealed = Sealed;
+    type Job = HashJob;
     type Package = HashPackage;
     type Base = ();
     type View = ();
@@ -190,26 +214,50 @@ impl Blocks for HashBlocks {
         let changed = open.transactions.iter().map(|tx| tx.sender()).collect();
         let sealed = Sealed { block, parent, transactions: open.transactions };
         self.add(sealed.clone());
-        Ok(Added { block, changed, sealed })
+        let size = Size { bytes: BLOCK_BYTES, ..Size::default() };
+        Ok(Added { block, changed, size, sealed })
+    }
+
+    fn pack(&mut self, run: Run, is_fixed: bool) -> Result<HashJob, Broken> {
+        let blocks = run.numbers().map(|number| self.unfinished.get(&number).map(|sealed| sealed.block));
+        let missing = || Broken::State(format!("a block of {run} is not here"));
+        let blocks = blocks.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
+        Ok(HashJob { blocks, is_fixed })
+    }
+
+    fn packed(&mut self, done: Vec<BlockId>) -> PackOutcome {
+        let (first, last) = (done[0], done[done.len() - 1]);
+        let is_here = |block: BlockId| self.id_of(block.number) == Some(block);
+        let run = (is_here(first) && is_here(last)).then_some(Run { first, last });
+        if let Some(run) = run {
+            self.packed.insert(first.number, run);
+        }
+        PackOutcome { first, packed: run.map(Ok), refused: vec![] }
     }
 
     fn package(
         &mut self,
-        block: BlockId,
+        run: Run,
         context: RefineContext,
         _version: u32,
-    ) -> Result<HashPackage, Broken> {
-        let hash = PackageHash(blake2b(&[block.hash.as_slice(), &context.encode()]));
-        Ok(HashPackage { block, hash, context })
+    ) -> Result<Option<HashPackage>, Broken> {
+        if self.packed.get(&run.first.number) != Some(&run) {
+            return Err(Broken::State(format!("{run} is sent and not packed")));
+        }
+        let hash = blake2b(&[run.first.hash.as_slice(), run.last.hash.as_slice(), &context.encode()]);
+        Ok(Some(HashPackage { run, hash: PackageHash(hash), context }))
     }
 
     fn restore(&mut self, block: Sealed) {
         self.add(block);
     }
 
-    fn rest(&mut self, _number: u64) {}
+    fn rest(&mut self, run: Run) {
+        self.packed.remove(&run.first.number);
+    }
 
     fn release(&mut self, from: u64) -> Vec<Removed> {
+        self.packed.retain(|_, run| run.last.number < from);
         let removed = self.unfinished.split_off(&from).into_values().collect::<Vec<_>>();
         for tx in removed.iter().rev().flat_map(|sealed| sealed.transactions.iter().rev()) {
             self.nonces.insert(tx.sender(), tx.nonce());
@@ -249,7 +297,8 @@ impl Kind for HashBlocks {
 
     fn after((): &(), finals: &[Sealed], _unfinished: &[Sealed]) -> Self {
         let final_id = finals.last().map_or(Self::genesis(&()), |sealed| sealed.block);
-        let mut blocks = Self { final_id, unfinished: BTreeMap::new(), nonces: BTreeMap::new() };
+        let mut blocks =
+            Self { final_id, unfinished: BTreeMap::new(), nonces: BTreeMap::new(), packed: BTreeMap::new() };
         finals.iter().for_each(|sealed| blocks.add(sealed.clone()));
         blocks.unfinished.clear();
         blocks
@@ -291,6 +340,9 @@ impl Kind for RealBlocks {
             Authorizer { host: 0, code_hash: B256::ZERO, config: Bytes::new(), token: Bytes::new() };
         let mut bundler = Bundler::new(service_config(), PARAMS, authorizer);
         bundler.limits.transactions_max = BLOCK_TXS_MAX;
+        bundler.mistake = mistake;
+        // A few blocks fill a package.
+        bundler.limits.run_gas_max = 40 * 21_000;
         let mut builder = EvmBuilder::new(bundler, Ed25519Secret::trivial(9));
         builder.beneficiary = Address::repeat_byte(0xfe);
         RealSetup { genesis, builder, mistake }

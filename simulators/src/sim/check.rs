@@ -13,15 +13,17 @@ use jam::{PackageHash, follow::Fate};
 use queue::State;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use txpool::Status;
-use types::{BlockId, Event, Time};
+use types::{BlockId, Event, ReleasedBy, Run, Time};
 
+/// The queue may be so full, in thousandths: one block may come when it is all but full.
+const FULLNESS_MAX: u64 = 1100;
 /// The driver may take so many steps in a row without time passing.
 const STEPS_MAX: u32 = 32;
 
 /// What every package that was sent is.
 #[derive(Clone, Debug)]
 struct SentPackage {
-    block: BlockId,
+    run: Run,
     anchor_height: u64,
 }
 
@@ -29,7 +31,7 @@ struct SentPackage {
 #[derive(Debug, Default)]
 pub(super) struct Checker {
     packages: BTreeMap<PackageHash, SentPackage>,
-    versions: HashMap<(B256, u32), PackageHash>,
+    versions: HashMap<(Run, u32), PackageHash>,
     /// Blocks that were sent, by transaction.
     sent_with: HashMap<B256, Vec<BlockId>>,
     /// What is final, in order.
@@ -38,6 +40,8 @@ pub(super) struct Checker {
     newly_final: Vec<B256>,
     nonces: BTreeMap<Address, u64>,
     finalized: BTreeSet<BlockId>,
+    /// Blocks that were released because the chain did not take them, since that was last looked at.
+    chain_releases: Vec<BlockId>,
     parents: BTreeMap<BlockId, BlockId>,
     /// How often each package was sent in a slot, since the node started.
     sends: BTreeMap<(PackageHash, u32), u32>,
@@ -72,7 +76,7 @@ impl Checker {
 
     /// The driver decided to send a version.
     pub(super) fn on_submission<K: Kind>(&mut self, node: &Node<K>, outgoing: &Outgoing<K::Package>) {
-        let (block, driver) = (outgoing.block(), &node.driver);
+        let (block, driver) = (outgoing.run(), &node.driver);
         let on_core = driver
             .queue()
             .bundles()
@@ -90,10 +94,11 @@ impl Checker {
             format!("21: {block} submitted on core {}, where no guarantor is connected", outgoing.core)
         });
         // First guarantee wins: nothing is sent of a block that the node could see on the chain.
-        let guaranteed = self.packages.iter().filter(|(_, sent)| sent.block == block).find(|(package, _)| {
+        let guaranteed = self.packages.iter().filter(|(_, sent)| sent.run == block).find(|(package, _)| {
             matches!(view.fate(**package), Fate::Reported { .. } | Fate::Available { .. })
         });
-        let seen = guaranteed.is_some() || driver.service().best.is_waiting(&block.hash);
+        let seen =
+            guaranteed.is_some() || driver.service().best.is_waiting(block.first.number, &block.last.hash);
         self.require(!seen, || format!("3: {block} sent although a version is guaranteed"));
     }
 
@@ -108,17 +113,21 @@ impl Checker {
         network: &Network,
     ) {
         // What the package is, and not what it is said to be.
-        let (built, package) = (outgoing.block(), outgoing.package());
-        let known = driver.queue().block_of(&package).and_then(|number| driver.queue().get(number));
-        let block = known.map_or(built, |bundle| bundle.block);
+        let (built, package) = (outgoing.run(), outgoing.package());
+        let known = driver.queue().bundle_of(&package).and_then(|number| driver.queue().get(number));
+        let block = known.map_or(built, |bundle| bundle.run);
         self.require(built == block, || format!("10: {block} was rebuilt as {built}"));
-        let is_sealed = journal.blocks.contains_key(&block.hash);
-        self.require(is_sealed, || format!("5: {block} sent, which was never sealed"));
+        let blocks = self.blocks_of(block, journal);
+        self.require(blocks.is_some(), || format!("5: {block} sent, of which a block was never sealed"));
+        let blocks = blocks.unwrap_or_default();
+        if let Some(bundle) = known {
+            self.check_alone(bundle);
+        }
         self.require(driver.queue().in_window(now), || format!("7: {block} sent outside the window"));
         self.require(journal.packages.contains(&package.0), || {
             format!("13: {block} sent before it was durable")
         });
-        let known = *self.versions.entry((block.hash, outgoing.version)).or_insert(package);
+        let known = *self.versions.entry((block, outgoing.version)).or_insert(package);
         self.require(known == package, || {
             format!("10: version {} of {block} has other bytes", outgoing.version)
         });
@@ -126,8 +135,44 @@ impl Checker {
         *sends += 1;
         let sends = *sends;
         self.require(sends <= 1, || format!("22: {block} sent {sends} times in one window"));
-        self.check_not_elsewhere(block, journal, network);
-        self.packages.insert(package, SentPackage { block, anchor_height });
+        self.check_no_overlap(block, network);
+        for block in blocks {
+            self.check_not_elsewhere(block, journal, network);
+        }
+        self.packages.insert(package, SentPackage { run: block, anchor_height });
+    }
+
+    /// The blocks of a run, if they were all sealed, one on the other.
+    fn blocks_of<K: Kind>(&self, run: Run, journal: &Journal<K>) -> Option<Vec<BlockId>> {
+        let (mut blocks, mut block) = (vec![], run.last);
+        loop {
+            let sealed = journal.blocks.get(&block.hash)?;
+            blocks.push(block);
+            if block == run.first {
+                blocks.reverse();
+                return Some(blocks);
+            }
+            block = Some(sealed.parent).filter(|parent| parent.number >= run.first.number)?;
+        }
+    }
+
+    /// An empty block that shows that the network works, and suspects, travel alone.
+    fn check_alone(&mut self, bundle: &queue::Bundle) {
+        let shares = bundle.blocks.len() > 1 && bundle.blocks.iter().any(|block| block.is_alone);
+        let run = bundle.run;
+        self.require(!shares, || format!("27: a probe or suspects share the run {run}"));
+    }
+
+    /// No block is in two runs, unless the earlier one is dead in finalized state.
+    fn check_no_overlap(&mut self, run: Run, network: &Network) {
+        let runs = self.packages.values().map(|sent| sent.run).collect::<BTreeSet<_>>();
+        let shares = |other: &Run| {
+            *other != run && other.first.number <= run.last.number && run.first.number <= other.last.number
+        };
+        for other in runs.into_iter().filter(shares) {
+            let dead = self.is_run_dead(other, network) || self.ancestor_is_dead(other.first, network);
+            self.require(dead, || format!("26: {run} sent while {other} may still be applied"));
+        }
     }
 
     /// No transaction in two different blocks unless the earlier one is dead in finalized state.
@@ -147,22 +192,37 @@ impl Checker {
         }
     }
 
-    /// Whether a block that was sent can never be applied, seen from the finalized block: its own versions are dead,
-    /// or its number was taken by another one that is final or the block it stands on is dead.
+    /// Whether a block that was sent can never be applied, seen from the finalized block: all runs with it are dead, or
+    /// the block it stands on is dead.
     fn is_dead(&self, block: BlockId, network: &Network) -> bool {
+        let mut runs = self.packages.values().map(|sent| sent.run).filter(|run| run.contains(block.number));
+        let has = |run: &Run| {
+            let mut here = run.last;
+            while here.number > block.number {
+                let Some(parent) = self.parents.get(&here) else { return here == block };
+                here = *parent;
+            }
+            here == block
+        };
+        let runs_dead = runs.all(|run| !has(&run) || self.is_run_dead(run, network));
+        let applied = self.finalized.contains(&block);
+        !applied && (runs_dead || self.ancestor_is_dead(block, network))
+    }
+
+    /// Whether no version of a run can ever be applied, seen from the finalized block.
+    fn is_run_dead(&self, run: Run, network: &Network) -> bool {
         let service = network.final_service();
         let finalized = network.truth.finalized().height;
         let view = network.truth.view();
         let history = u64::from(PARAMS.recent_blocks);
-        let mut versions = self.packages.iter().filter(|(_, sent)| sent.block == block);
+        let mut versions = self.packages.iter().filter(|(_, sent)| sent.run == run);
         let versions_dead = versions.all(|(package, sent)| {
             let fate = view.finalized_fate(*package);
             let waits = matches!(fate, Fate::Reported { .. } | Fate::Available { .. });
             finalized >= sent.anchor_height + history && !waits
         });
-        let applied = self.finalized.contains(&block) || service.head() == block;
-        !applied
-            && (versions_dead && !service.is_waiting(&block.hash) || self.ancestor_is_dead(block, network))
+        let applied = self.finalized.contains(&run.last) || service.head() == run.last;
+        !applied && versions_dead && !service.is_waiting(run.first.number, &run.last.hash)
     }
 
     /// A block whose parent is neither final nor can become so is dead too; parents are known by what was sealed.
@@ -180,14 +240,14 @@ impl Checker {
         let service = &driver.service().best;
         let mut found = Vec::new();
         for bundle in driver.queue().bundles() {
-            let versions = self.packages.iter().filter(|(_, sent)| sent.block == bundle.block);
+            let versions = self.packages.iter().filter(|(_, sent)| sent.run == bundle.run);
             let reported = versions.clone().any(|(package, _)| {
                 matches!(view.fate(*package), Fate::Reported { .. } | Fate::Available { .. })
             });
-            let applied = service.head().number >= bundle.block.number;
+            let applied = service.head().number >= bundle.run.last.number;
             let expected = if applied {
                 "Accumulated"
-            } else if reported || service.is_waiting(&bundle.block.hash) {
+            } else if reported || service.is_waiting(bundle.number(), &bundle.run.last.hash) {
                 "Guaranteed"
             } else {
                 "waiting"
@@ -197,17 +257,20 @@ impl Checker {
                 ref other => other.name(),
             };
             if is != expected {
-                found.push(format!("6: {} is {is}, the chain says {expected}", bundle.block));
+                found.push(format!("6: {} is {is}, the chain says {expected}", bundle.run));
             }
         }
         self.violations.extend(found);
-        let (queued, submitted, _) = driver.queue().counts();
+        let (_, submitted, _) = driver.queue().counts();
         let config = driver.queue().config();
         self.require(submitted <= config.max_inflight, || format!("15: {submitted} submitted"));
-        self.require(driver.queue().bundles().len() <= config.max_unfinished, || {
-            "15: too many unfinished".into()
+        let ahead = driver.queue().bundles().filter(|bundle| bundle.number() > service.head().number).count();
+        // One more may wait to be sent again, and a dissolved one counts for two.
+        self.require(ahead <= 2 * config.submit_ahead_max + 2, || {
+            format!("15: {ahead} ahead of the service")
         });
-        self.require(queued <= config.max_unfinished, || "15: too many queued".into());
+        let fullness = driver.queue().fullness();
+        self.require(fullness <= FULLNESS_MAX, || format!("15: the queue is full by {fullness} thousandths"));
     }
 
     /// Time has passed, or something happened.
@@ -232,16 +295,48 @@ impl Checker {
         if matches!(event, Event::ServiceDiffers { .. } | Event::ServiceUnreadable { .. }) {
             self.violations.push(format!("25: {event}"));
         }
-        if let Event::Finalized { block } = event {
-            self.require(self.applied.contains(block) || block.number == 0, || {
-                format!("20: {block} told final, but is not")
-            });
+        if let Event::RunRefused { .. } = event {
+            self.violations.push(format!("28: {event}"));
         }
+        if let Event::Released { block, by: ReleasedBy::Chain } = event {
+            self.chain_releases.push(*block);
+        }
+        if let Event::Finalized { run } = event {
+            self.require(self.applied.contains(&run.last), || format!("20: {run} told final, but is not"));
+        }
+    }
+
+    /// The node has released blocks that the chain did not take: only a run of one block is given up, the first of them.
+    pub(super) fn on_release(&mut self) {
+        let released = core::mem::take(&mut self.chain_releases);
+        let Some(root) = released.first().copied() else { return };
+        let runs = self.packages.values().map(|sent| sent.run);
+        let last = runs.filter(|run| run.first == root).map(|run| run.blocks()).min();
+        self.require(last == Some(1), || {
+            format!("29: {root} released, which was never sent as a run of its own")
+        });
     }
 
     /// The chain finalized something: what the service applied there is for ever, and must be one chain.
     pub(super) fn on_finality<K: Kind>(&mut self, network: &mut Network, journal: &Journal<K>) {
-        for block in network.take_applied() {
+        let mut blocks = vec![];
+        for last in network.take_applied() {
+            // Runs are applied by their last block.
+            let (mut run, mut block) = (vec![], last);
+            while self
+                .applied
+                .last()
+                .map_or(0, |applied| applied.number)
+                .max(blocks.last().map_or(0, |applied: &BlockId| applied.number))
+                < block.number
+            {
+                run.push(block);
+                let Some(sealed) = journal.blocks.get(&block.hash) else { break };
+                block = sealed.parent;
+            }
+            blocks.extend(run.into_iter().rev());
+        }
+        for block in blocks {
             let Some(sealed) = journal.blocks.get(&block.hash) else {
                 self.violations.push(format!("5: {block} is applied, but nobody built it"));
                 return;

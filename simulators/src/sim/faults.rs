@@ -54,6 +54,8 @@ pub(super) enum Fault {
     Replacement,
     /// Many transactions come at once.
     Flood,
+    /// Packing takes seconds, longer than a window.
+    SlowPacking,
 }
 
 /// How often each kind happens in one run.
@@ -85,6 +87,7 @@ const KINDS: &[(Fault, u64)] = &[
     (Fault::Poison, 12),
     (Fault::Replacement, 200),
     (Fault::Flood, 40),
+    (Fault::SlowPacking, 300),
 ];
 
 impl FaultKind for Fault {

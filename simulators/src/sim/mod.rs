@@ -18,7 +18,7 @@ mod world;
 
 use jam::Hash;
 use network::{PARAMS, SLOT_MS};
-use queue::{Config, Mistake, Policy};
+use queue::{Config, Mistake, Policy, Size};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub mod report;
@@ -71,6 +71,14 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("frozen-clock", Bug::Driver(driver::Mistake::FrozenClock)),
     ("wrong-dates", Bug::Driver(driver::Mistake::WrongDates)),
     ("expires-in-doubt", Bug::Driver(driver::Mistake::ExpiresInDoubt)),
+    ("run-changes-on-rebuild", Bug::Bundler(bundler::Mistake::RunChangesOnRebuild)),
+    ("run-overlaps", Bug::Bundler(bundler::Mistake::RunOverlaps)),
+    ("witness-of-last-block-only", Bug::Bundler(bundler::Mistake::WitnessOfLastBlock)),
+    ("signature-of-first-block", Bug::Bundler(bundler::Mistake::SignatureOfFirstBlock)),
+    ("release-half-a-run", Bug::Queue(Mistake::ReleaseHalfRun)),
+    ("probe-shares-a-run", Bug::Queue(Mistake::ProbeSharesRun)),
+    ("suspects-share-a-run", Bug::Queue(Mistake::SuspectsShareRun)),
+    ("dissolved-blocks-change", Bug::Bundler(bundler::Mistake::DissolvedBlocksChange)),
 ];
 
 impl Options {
@@ -79,7 +87,16 @@ impl Options {
             Some(Bug::Queue(mistake)) => Some(mistake),
             _ => None,
         };
-        Config { policy: self.policy, mistake, ..Config::new(&PARAMS, SLOT_MS) }
+        let config = Config {
+            run_max: Size { bytes: RUN_BYTES_MAX, ..Size::MAX },
+            unsent_max: Size { bytes: UNSENT_BYTES_MAX, ..Size::MAX },
+            mistake,
+            ..Config::new(&PARAMS, SLOT_MS)
+        };
+        match self.policy {
+            Policy::Pectin => config,
+            Policy::Spec => config.by_specification(),
+        }
     }
 
     fn driver_mistake(&self) -> Option<driver::Mistake> {
@@ -141,6 +158,10 @@ impl Outcome {
 pub const fn is_harsh(seed: u64) -> bool {
     seed % 2 == 1
 }
+
+/// What the blocks of a package may take, and what may wait: a few floods.
+const RUN_BYTES_MAX: u64 = 20_000;
+const UNSENT_BYTES_MAX: u64 = 400_000;
 
 /// One seed in so many signs with real keys.
 const REAL_SIGNATURES_EVERY: u64 = 32;

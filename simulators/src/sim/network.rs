@@ -183,9 +183,9 @@ impl Network {
         let mut parcel = parcel;
         if let Some(bundle) = &parcel.bundle {
             let claim = super::blocks::refine(bundle)?;
-            let expected = (parcel.claim.parent, parcel.claim.number, parcel.claim.block);
-            if (claim.parent, claim.number, claim.block) != expected {
-                return Err(format!("it refines to block {}", claim.id()));
+            let expected = (parcel.claim.parent, parcel.claim.first, parcel.claim.last);
+            if (claim.parent, claim.first, claim.last) != expected {
+                return Err(format!("it refines to blocks {} to {}", claim.first, claim.last));
             }
             parcel.claim = claim;
         }

@@ -39,6 +39,8 @@ pub(super) struct Node<K: Kind> {
     wall_offset_ms: i64,
     /// In order.
     pub(super) undurable: VecDeque<Undurable<K>>,
+    /// Blocks that are being packed.
+    pub(super) jobs: Vec<K::Job>,
     /// The validators that it knows to be connected.
     peers: BTreeSet<Ed25519Key>,
 }
@@ -77,7 +79,8 @@ impl<K: Kind> Node<K> {
         let driver = Driver::start(started, recovered, blocks, clock.time(reading))?;
         let driver = driver.with_mistakes(setup.mistake, setup.service_mistake);
         let peers = BTreeSet::new();
-        let mut node = Self { driver, clock, wall_offset_ms, undurable: VecDeque::new(), peers };
+        let mut node =
+            Self { driver, clock, wall_offset_ms, undurable: VecDeque::new(), jobs: vec![], peers };
         for block in network.blocks() {
             node.import(block, network, true_ms);
         }
@@ -142,7 +145,8 @@ impl<K: Kind> Node<K> {
     pub(super) fn step(&mut self, true_ms: u64) -> Result<Vec<driver::Outgoing<K::Package>>, Broken> {
         let now = self.now(true_ms);
         self.driver.set_time_confirmed(self.clock.is_confirmed());
-        let output = self.driver.step(now)?;
+        let mut output = self.driver.step(now)?;
+        self.jobs.append(&mut output.jobs);
         let sends = output.sends.clone();
         if !output.is_empty() {
             self.undurable.push_back(Undurable { output, queue: self.driver.queue().journal_state() });

@@ -14,11 +14,19 @@ use alloc::{
 
 /// A tree that knows some of its keys: what they hold, or that they never were written. Asked about any other it says
 /// so, with an error; it never takes what it does not know for zero.
+///
+/// Any number of blocks can be executed on it, one after the other: [`update`](PartialTree::update) writes what each of them
+/// changed, and [`covers_exactly`](PartialTree::covers_exactly) is about the witness whatever was written since.
 #[derive(Clone, Debug)]
 pub struct PartialTree<H = Blake2b> {
+    /// As the witness opened it.
+    opened: Tree<H>,
+    /// With what was written since.
     tree: Tree<H>,
-    /// The keys that open stems cover.
+    /// The keys that open stems of the witness cover.
     known: BTreeMap<Key, Option<Value>>,
+    /// What was written since.
+    written: BTreeMap<Key, Value>,
 }
 
 /// How a witness differs from the one that covers exactly some keys.
@@ -40,7 +48,7 @@ pub enum CoverageError {
 
 impl<H: Hasher> PartialTree<H> {
     pub(super) fn new(tree: Tree<H>, known: impl Iterator<Item = (Key, Option<Value>)>) -> Self {
-        Self { tree, known: known.collect() }
+        Self { opened: tree.clone(), tree, known: known.collect(), written: BTreeMap::new() }
     }
 
     /// The root.
@@ -50,7 +58,16 @@ impl<H: Hasher> PartialTree<H> {
 
     /// What a key holds, or `None` if it never was written.
     pub fn get(&self, key: &Key) -> Result<Option<Value>, NotCovered> {
-        match self.tree.find(key.stem()) {
+        match self.written.get(key) {
+            Some(value) => Ok(Some(*value)),
+            None => self.opened_value(key),
+        }
+    }
+
+    /// What a key held before anything was written. A key that the witness does not cover stays uncovered: writes only go
+    /// where it is known what was there.
+    fn opened_value(&self, key: &Key) -> Result<Option<Value>, NotCovered> {
+        match self.opened.find(key.stem()) {
             End::Absent => Ok(None),
             End::Opaque => Err(NotCovered { key: *key }),
             End::Stem(node) => match self.known.get(key) {
@@ -66,18 +83,18 @@ impl<H: Hasher> PartialTree<H> {
     pub fn update(&mut self, writes: &Writes) -> Result<Hash, NotCovered> {
         writes.keys().try_for_each(|key| self.get(key).map(drop))?;
         self.tree = self.tree.try_extend(writes.iter().map(|(key, value)| (*key, *value)))?;
-        self.known.extend(writes.iter().map(|(key, value)| (*key, Some(*value))));
+        self.written.extend(writes.iter().map(|(key, value)| (*key, *value)));
         Ok(self.root())
     }
 
-    /// Checks, before anything is written, that the witness is the one which covers exactly these keys: that it has
-    /// all they need, and nothing that none of them needs.
+    /// Checks that the witness is the one which covers exactly these keys: that it has all they need, and nothing that none of
+    /// them needs.
     pub fn covers_exactly(&self, keys: &BTreeSet<Key>) -> Result<(), CoverageError> {
         if let Some(excess) = self.known.keys().find(|key| !keys.contains(key)) {
             return Err(CoverageError::Excess(*excess));
         }
         let keys = keys.iter().copied().collect::<Vec<_>>();
-        self.needed(&self.tree.top, &keys, 0)
+        self.needed(&self.opened.top, &keys, 0)
     }
 
     fn needed(&self, link: &Link, keys: &[Key], depth: usize) -> Result<(), CoverageError> {
@@ -85,7 +102,7 @@ impl<H: Hasher> PartialTree<H> {
             Node::Empty => Ok(()),
             Node::Opaque => keys.first().map_or(Ok(()), |key| Err(NotCovered { key: *key }.into())),
             _ if keys.is_empty() => Err(CoverageError::Opened { depth }),
-            Node::Stem(_) => keys.iter().try_for_each(|key| Ok(self.get(key).map(drop)?)),
+            Node::Stem(_) => keys.iter().try_for_each(|key| Ok(self.opened_value(key).map(drop)?)),
             Node::Inner(children) => {
                 let (left, right) = keys.split_at(keys.partition_point(|key| !goes_right(key.stem(), depth)));
                 self.needed(&children[0], left, depth + 1)?;

@@ -1,4 +1,5 @@
-//! `sender-e2e --target pectin|anvil --requests N --accounts N --kills N [--seed N]`: managed accounts, end to end.
+//! `sender-e2e --target pectin|anvil --requests N --accounts N --kills N [--seed N]`: managed accounts, end to end. On anvil
+//! the first provider is pruned, limited and lies; the second loses answers and is busy, or (`--second good`) is only slow.
 //! `sender-e2e --measure`: accepts and transactions per second.
 //! `sender-e2e --accepts`: durable accepts over REST with 1, 10 and 100 accounts, against the store's own.
 //! `sender-e2e --dependents`: requests that need each other, handed over at once.
@@ -7,7 +8,7 @@
 use blackbox::sender_e2e::{FAULTS, Options, Target, measure, run, run_accepts, run_dependents, run_faults};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: sender-e2e [--target pectin|anvil] [--requests N] [--accounts N] [--kills N] [--seed N] \
+const USAGE: &str = "usage: sender-e2e [--target pectin|anvil] [--requests N] [--accounts N] [--kills N] [--seed N] [--second good|harsh] \
                      | --measure | --accepts | --dependents | --faults [berlin] [NAME..]";
 
 /// Accepts over REST, as a part of what the store does.
@@ -82,13 +83,22 @@ fn failed(why: &str) -> ExitCode {
 }
 
 fn read(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options { target: Target::Pectin, requests: 1_000, accounts: 10, kills: 25, seed: 1 };
+    let mut options = Options {
+        target: Target::Pectin,
+        requests: 1_000,
+        accounts: 10,
+        kills: 25,
+        seed: 1,
+        is_second_good: false,
+    };
     for pair in arguments.chunks(2) {
         let [flag, value] = pair else { return Err(USAGE.into()) };
         let number = || value.parse::<usize>().map_err(|why| format!("{flag}: {why}"));
         match (flag.as_str(), value.as_str()) {
             ("--target", "pectin") => options.target = Target::Pectin,
             ("--target", "anvil") => options.target = Target::Anvil,
+            ("--second", "good") => options.is_second_good = true,
+            ("--second", "harsh") => options.is_second_good = false,
             ("--requests", _) => options.requests = number()?,
             ("--accounts", _) => options.accounts = number()?.clamp(1, 10),
             ("--kills", _) => options.kills = number()?,

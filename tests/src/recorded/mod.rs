@@ -43,7 +43,13 @@ pub type Layer = state::Layer<Values>;
 /// The configuration under which the chain is executed.
 pub fn config(chain_id: u64) -> Config {
     let builder = Ed25519Secret::trivial(99).public();
-    Config { chain_id, gas_limit: 200_000_000, base_fee_floor_wei: 1, ..Config::new(7, B256::ZERO, builder) }
+    Config {
+        chain_id,
+        gas_limit: 200_000_000,
+        gas_target: 100_000_000,
+        base_fee_floor_wei: 1,
+        ..Config::new(7, B256::ZERO, builder)
+    }
 }
 
 /// The recorded blocks.

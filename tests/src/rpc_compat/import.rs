@@ -106,6 +106,9 @@ fn feed(replay: &Replay, recent: Vec<Arc<RecentBlock>>, latest: BlockId) -> Feed
         queue: Arc::new(queue::Snapshot {
             base: latest,
             bundles: vec![],
+            unbundled: None,
+            fullness: 0,
+            newest_at: None,
             finished: vec![],
             abandoned_from: None,
             halted: None,

@@ -3,7 +3,7 @@
 //! One event has one set of fields: the log has them as fields of `tracing`, the page and RPC as text.
 
 use super::{Event, ReleasedBy};
-use crate::{BlockId, Reason};
+use crate::{BlockId, Reason, Run};
 use alloy_primitives::{Address, B256};
 use core::fmt;
 
@@ -26,8 +26,10 @@ pub struct Fields<'a> {
     pub subject: Subject,
     /// What happened, in a few fixed words.
     pub message: &'static str,
-    /// The bundle, by the number of its block.
+    /// The bundle, by the number of its first block.
     pub bundle: Option<u64>,
+    /// How many blocks the bundle has.
+    pub blocks: Option<u64>,
     /// The version of the bundle's package.
     pub version: Option<u32>,
     /// The core that the package is for.
@@ -72,6 +74,7 @@ impl Fields<'_> {
             subject,
             message,
             bundle: None,
+            blocks: None,
             version: None,
             core: None,
             block: None,
@@ -93,12 +96,20 @@ impl Fields<'_> {
         }
     }
 
-    const fn bundle(message: &'static str, block: &BlockId) -> Self {
-        Self { bundle: Some(block.number), ..Self::new(Subject::Queue, message) }
+    const fn block(message: &'static str, block: &BlockId) -> Self {
+        Self { block: Some(*block), ..Self::new(Subject::Queue, message) }
     }
 
-    const fn version(message: &'static str, block: &BlockId, version: u32) -> Self {
-        Self { version: Some(version), ..Self::bundle(message, block) }
+    const fn run(message: &'static str, run: &Run) -> Self {
+        Self {
+            bundle: Some(run.first.number),
+            blocks: Some(run.blocks()),
+            ..Self::new(Subject::Queue, message)
+        }
+    }
+
+    const fn version(message: &'static str, run: &Run, version: u32) -> Self {
+        Self { version: Some(version), ..Self::run(message, run) }
     }
 
     const fn tx(message: &'static str, tx: B256) -> Self {
@@ -124,6 +135,8 @@ impl Event {
             | Self::AnchorStale { .. }
             | Self::Requeued { .. }
             | Self::Abandoned { .. }
+            | Self::Dissolved { .. }
+            | Self::RunRefused { .. }
             | Self::Released { .. } => self.queue_fields(),
             Self::ServiceDiffers { .. } | Self::ServiceUnreadable { .. } | Self::ForeignHead { .. } => {
                 self.service_fields()
@@ -144,10 +157,10 @@ impl Event {
     fn queue_fields(&self) -> Fields<'_> {
         match self {
             Self::Sealed { block, transactions } => {
-                Fields { transactions: Some(*transactions), ..Fields::bundle("block sealed", block) }
+                Fields { transactions: Some(*transactions), ..Fields::block("block sealed", block) }
             }
             Self::Refused { block, why } => {
-                Fields { error: Some(why), ..Fields::bundle("block rejected by our own refine", block) }
+                Fields { error: Some(why), ..Fields::block("block rejected by our own refine", block) }
             }
             Self::Window { queued, inflight, submitted, can_submit } => Fields {
                 queued: Some(*queued),
@@ -156,26 +169,30 @@ impl Event {
                 can_submit: Some(*can_submit),
                 ..Fields::new(Subject::Queue, "submission window open")
             },
-            Self::WindowMissed { block } => Fields::bundle("submission window missed", block),
-            Self::NotSubmitted { block, version, why } => {
-                Fields { error: Some(why), ..Fields::version("bundle not submitted", block, *version) }
+            Self::WindowMissed { run } => Fields::run("submission window missed", run),
+            Self::NotSubmitted { run, version, why } => {
+                Fields { error: Some(why), ..Fields::version("bundle not submitted", run, *version) }
             }
-            Self::Submitted { block, version, core } => {
-                Fields { core: Some(*core), ..Fields::version("bundle submitted", block, *version) }
+            Self::Submitted { run, version, core } => {
+                Fields { core: Some(*core), ..Fields::version("bundle submitted", run, *version) }
             }
-            Self::Guaranteed { block, version } => Fields::version("bundle guaranteed", block, *version),
-            Self::DuplicateGuarantee { block } => Fields::bundle("another version guaranteed", block),
-            Self::Accumulated { block } => Fields::bundle("bundle accumulated", block),
-            Self::Finalized { block } => Fields::bundle("bundle finalized", block),
-            Self::GuaranteeTimeout { block, version } => {
-                Fields::version("guarantee timeout", block, *version)
-            }
-            Self::AnchorStale { block } => Fields::bundle("anchor stale, package will be rebuilt", block),
-            Self::Requeued { block, version } => Fields::version("bundle requeued", block, *version),
+            Self::Guaranteed { run, version } => Fields::version("bundle guaranteed", run, *version),
+            Self::DuplicateGuarantee { run } => Fields::run("another version guaranteed", run),
+            Self::Accumulated { run } => Fields::run("bundle accumulated", run),
+            Self::Finalized { run } => Fields::run("bundle finalized", run),
+            Self::GuaranteeTimeout { run, version } => Fields::version("guarantee timeout", run, *version),
+            Self::AnchorStale { run } => Fields::run("anchor stale, package will be rebuilt", run),
+            Self::Requeued { run, version } => Fields::version("bundle requeued", run, *version),
             Self::Released { block, by } => {
-                Fields { by: Some(*by), ..Fields::bundle("bundle released", block) }
+                Fields { by: Some(*by), ..Fields::block("block released", block) }
             }
-            Self::Abandoned { block } => Fields::bundle("bundle abandoned", block),
+            Self::Dissolved { run, second } => {
+                Fields { block: Some(*second), ..Fields::run("bundle dissolved into two", run) }
+            }
+            Self::RunRefused { run, why } => {
+                Fields { error: Some(why), ..Fields::run("run of blocks rejected by our own refine", run) }
+            }
+            Self::Abandoned { run } => Fields::run("bundle abandoned", run),
             _ => Fields::new(Subject::Queue, "unknown event"),
         }
     }
@@ -238,6 +255,7 @@ impl fmt::Display for Fields<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message)?;
         field(f, "bundle", self.bundle)?;
+        field(f, "blocks", self.blocks)?;
         field(f, "version", self.version)?;
         field(f, "core", self.core)?;
         field(f, "block", self.block)?;
@@ -272,19 +290,24 @@ mod tests {
     #[test]
     fn an_event_is_a_message_with_fields() {
         let block = BlockId::new(7, B256::repeat_byte(1));
+        let run = Run { first: block, last: BlockId::new(9, B256::repeat_byte(4)) };
         let (hash, sender) = (B256::repeat_byte(2), Address::repeat_byte(3));
         let lines = [
-            (Event::Submitted { block, version: 1, core: 0 }, "bundle submitted bundle=7 version=1 core=0"),
             (
-                Event::NotSubmitted { block, version: 2, why: "no guarantor is connected".into() },
-                "bundle not submitted bundle=7 version=2 error=\"no guarantor is connected\"",
+                Event::Submitted { run, version: 1, core: 0 },
+                "bundle submitted bundle=7 blocks=3 version=1 core=0",
+            ),
+            (
+                Event::NotSubmitted { run, version: 2, why: "no guarantor is connected".into() },
+                "bundle not submitted bundle=7 blocks=3 version=2 error=\"no guarantor is connected\"",
             ),
             (
                 Event::Window { queued: 3, inflight: 2, submitted: 1, can_submit: true },
                 "submission window open queued=3 inflight=2 submitted=1 can_submit=true",
             ),
-            (Event::Released { block, by: ReleasedBy::Operator }, "bundle released bundle=7 by=operator"),
         ];
+        let released = Event::Released { block, by: ReleasedBy::Operator };
+        assert_eq!(released.to_string(), format!("block released block={block} by=operator"));
         for (event, line) in lines {
             assert_eq!(event.to_string(), line);
             assert_eq!(event.fields().subject, Subject::Queue);
@@ -301,7 +324,7 @@ mod tests {
     /// A new event without fields of its own would be shown as unknown.
     #[test]
     fn no_event_is_unknown() {
-        let (block, hash, sender) = (BlockId::default(), B256::ZERO, Address::ZERO);
+        let (block, run, hash, sender) = (BlockId::default(), Run::default(), B256::ZERO, Address::ZERO);
         let (version, why) = (1, String::new());
         for event in [
             Event::Added { hash, sender, pending: true },
@@ -316,16 +339,18 @@ mod tests {
             Event::Dropped { hash, sender, reason: Reason::Flushed },
             Event::Sealed { block, transactions: 1 },
             Event::Refused { block, why: why.clone() },
-            Event::WindowMissed { block },
-            Event::NotSubmitted { block, version, why: why.clone() },
-            Event::Guaranteed { block, version },
-            Event::DuplicateGuarantee { block },
-            Event::Accumulated { block },
-            Event::Finalized { block },
-            Event::GuaranteeTimeout { block, version },
-            Event::AnchorStale { block },
-            Event::Requeued { block, version },
-            Event::Abandoned { block },
+            Event::WindowMissed { run },
+            Event::NotSubmitted { run, version, why: why.clone() },
+            Event::Guaranteed { run, version },
+            Event::DuplicateGuarantee { run },
+            Event::Accumulated { run },
+            Event::Finalized { run },
+            Event::GuaranteeTimeout { run, version },
+            Event::AnchorStale { run },
+            Event::Requeued { run, version },
+            Event::Abandoned { run },
+            Event::Dissolved { run, second: block },
+            Event::RunRefused { run, why: why.clone() },
             Event::ServiceUnreadable { why },
             Event::ForeignHead { head: block },
         ] {

@@ -6,7 +6,7 @@ mod spec;
 pub use fields::{Fields, Subject};
 pub use spec::SpecLine;
 
-use crate::{BlockId, Reason};
+use crate::{BlockId, Reason, Run};
 use alloy_primitives::{Address, B256};
 use core::fmt;
 
@@ -140,13 +140,13 @@ pub enum Event {
     },
     /// A bundle should have been sent in a window, and this node was too late for it.
     WindowMissed {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
     /// A version of a bundle reached no guarantor, or was refused by those that it reached.
     NotSubmitted {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
         /// The version.
         version: u32,
         /// Why.
@@ -154,8 +154,8 @@ pub enum Event {
     },
     /// A version of a bundle is about to be sent.
     Submitted {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
         /// The version.
         version: u32,
         /// The core.
@@ -163,51 +163,65 @@ pub enum Event {
     },
     /// A version of a bundle stands in a block; its core is free again.
     Guaranteed {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
         /// The version.
         version: u32,
     },
     /// Another version of a bundle was guaranteed too. Harmless, and counted.
     DuplicateGuarantee {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
-    /// The service applied a block.
+    /// The service applied the blocks of a bundle.
     Accumulated {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
-    /// A block is applied in a final block of JAM.
+    /// The blocks of a bundle are applied in a final block of JAM.
     Finalized {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
     /// The guarantee of a bundle did not come in time.
     GuaranteeTimeout {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
         /// The version.
         version: u32,
     },
     /// The anchor of a bundle that should be sent again is getting too old; it gets a new version.
     AnchorStale {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
     /// A bundle that was guaranteed or abandoned waits again.
     Requeued {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
         /// The version that will be sent.
         version: u32,
     },
     /// A bundle failed too often, or stands on one that did.
     Abandoned {
-        /// The block.
-        block: BlockId,
+        /// The blocks in it.
+        run: Run,
     },
-    /// A bundle is dead; its transactions go back to the pool.
+    /// A bundle of several blocks is dead: the same blocks are sent again as two smaller bundles.
+    Dissolved {
+        /// The blocks that were in it.
+        run: Run,
+        /// The first block of the second one.
+        second: BlockId,
+    },
+    /// Validators would refuse a run of blocks that they would take one by one: this node is wrong. A shorter run is tried.
+    RunRefused {
+        /// The blocks.
+        run: Run,
+        /// What they would say.
+        why: String,
+    },
+    /// A sealed block is dead; its transactions go back to the pool.
     Released {
         /// The block.
         block: BlockId,

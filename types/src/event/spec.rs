@@ -2,7 +2,7 @@
 //! (`--log-format spec`). Events that the specification does not name are shown with their fields.
 
 use super::Event;
-use crate::BlockId;
+use crate::Run;
 use core::fmt;
 
 /// The log line of an event in the words of the queue specification.
@@ -17,38 +17,38 @@ impl fmt::Display for SpecLine<'_> {
                 "Queue Runner: In submission window queued={queued} inflightMapSize={inflight} \
                  effectiveInflight={submitted} canSubmit={can_submit}"
             ),
-            Event::Submitted { block, version, core } => {
-                line(f, "Marked submitted", block)?;
-                write!(f, " blockNumber={} version={version} core={core}", block.number)
+            Event::Submitted { run, version, core } => {
+                line(f, "Marked submitted", run)?;
+                write!(f, " blockNumber={} version={version} core={core}", run.first.number)
             }
-            Event::Guaranteed { block, version } => {
-                line(f, "Marked guaranteed", block)?;
+            Event::Guaranteed { run, version } => {
+                line(f, "Marked guaranteed", run)?;
                 write!(f, " version={version} (core now free!)")
             }
-            Event::Accumulated { block } => {
-                line(f, "Marked accumulated", block)?;
+            Event::Accumulated { run } => {
+                line(f, "Marked accumulated", run)?;
                 f.write_str(" (cleanup)")
             }
-            Event::GuaranteeTimeout { block, version } => {
-                line(f, "Timeout detected - will requeue", block)?;
+            Event::GuaranteeTimeout { run, version } => {
+                line(f, "Timeout detected - will requeue", run)?;
                 write!(f, " version={version}")
             }
-            Event::AnchorStale { block } => {
+            Event::AnchorStale { run } => {
                 f.write_str("Queue Runner: Bundle anchor getting stale, will rebuild")?;
-                write!(f, " bundleID={}", block.bundle_name())
+                write!(f, " bundleID={}", run.bundle_name())
             }
-            Event::Requeued { block, version } => {
-                line(f, "Requeued", block)?;
+            Event::Requeued { run, version } => {
+                line(f, "Requeued", run)?;
                 write!(f, " version={version}")
             }
-            Event::Finalized { block } => line(f, "Marked finalized", block),
+            Event::Finalized { run } => line(f, "Marked finalized", run),
             other => other.fmt(f),
         }
     }
 }
 
-fn line(f: &mut fmt::Formatter<'_>, what: &str, block: &BlockId) -> fmt::Result {
-    write!(f, "Queue: {what} bundleID={}", block.bundle_name())
+fn line(f: &mut fmt::Formatter<'_>, what: &str, run: &Run) -> fmt::Result {
+    write!(f, "Queue: {what} bundleID={}", run.bundle_name())
 }
 
 #[cfg(test)]
@@ -58,15 +58,15 @@ mod tests {
 
     #[test]
     fn lines_have_the_words_of_the_specification() {
-        let block = BlockId::new(7, B256::ZERO);
+        let run = Run::of(crate::BlockId::new(7, B256::ZERO));
         let events = [
             Event::Window { queued: 3, inflight: 2, submitted: 1, can_submit: true },
-            Event::Submitted { block, version: 1, core: 0 },
-            Event::Guaranteed { block, version: 1 },
-            Event::Accumulated { block },
-            Event::GuaranteeTimeout { block, version: 1 },
-            Event::AnchorStale { block },
-            Event::Abandoned { block },
+            Event::Submitted { run, version: 1, core: 0 },
+            Event::Guaranteed { run, version: 1 },
+            Event::Accumulated { run },
+            Event::GuaranteeTimeout { run, version: 1 },
+            Event::AnchorStale { run },
+            Event::Abandoned { run },
         ];
         let expected = [
             "Queue Runner: In submission window queued=3 inflightMapSize=2 effectiveInflight=1 canSubmit=true",
@@ -75,7 +75,7 @@ mod tests {
             "Queue: Marked accumulated bundleID=B-7 (cleanup)",
             "Queue: Timeout detected - will requeue bundleID=B-7 version=1",
             "Queue Runner: Bundle anchor getting stale, will rebuild bundleID=B-7",
-            "bundle abandoned bundle=7",
+            "bundle abandoned bundle=7 blocks=1",
         ];
         assert_eq!(events.each_ref().map(|event| SpecLine(event).to_string()), expected);
     }

@@ -11,7 +11,11 @@ use jam::{
     package::ImportRoot,
 };
 use serde_json::{Value, json};
-use service::{accumulate::Claim, blobs, payload::Payload};
+use service::{
+    accumulate::Claim,
+    blobs,
+    payload::{Payload, decode_headers},
+};
 use state::{Blake2b, Witness};
 
 /// What the bytes are, or why they are not what they should be.
@@ -77,11 +81,26 @@ fn payload(bytes: &Bytes) -> Value {
     match Payload::decode(bytes) {
         Ok(payload) => json!({
             "parent": header(&payload.parent),
-            "block": header(&payload.header),
+            "blocks": payload.blocks,
+            "last": payload.last,
             "signature": payload.signature,
         }),
         Err(_) => json!(bytes),
     }
+}
+
+/// The blocks of a run: each header with the hashes of its transactions.
+fn run(transactions: &Bytes, headers: &Bytes) -> Option<Value> {
+    let lists = blobs::split(transactions).ok()?;
+    let headers = decode_headers(headers, u32::try_from(lists.len()).ok()?).ok()?;
+    let blocks = headers.iter().zip(&lists).map(|(sealed, list)| {
+        let transactions = blobs::split(list).ok()?;
+        let mut value = header(sealed);
+        value["transactions"] =
+            transactions.iter().map(|tx| json!(alloy_primitives::keccak256(tx))).collect();
+        Some(value)
+    });
+    blocks.collect::<Option<Vec<_>>>().map(Value::from)
 }
 
 fn header(header: &Header) -> Value {
@@ -119,11 +138,11 @@ fn bundle(bundle: &Bundle, params: &Params) -> Value {
     });
     // What our service brings, in its order. Of another service only the lengths say something.
     value["extrinsics"] = match bundle.extrinsics.as_slice() {
-        [first, codes, transactions] => match (Witness::decode(first), blobs::split(transactions)) {
-            (Ok(found), Ok(transactions)) => json!({
+        [first, codes, transactions, headers] => match (Witness::decode(first), run(transactions, headers)) {
+            (Ok(found), Some(blocks)) => json!({
                 "witness": witness_view(first, &found),
                 "codesBytes": codes.len(),
-                "transactions": transactions.iter().map(alloy_primitives::keccak256).collect::<Vec<_>>(),
+                "blocks": blocks,
             }),
             _ => lengths(&bundle.extrinsics),
         },
@@ -173,7 +192,8 @@ fn result(result: &WorkResult) -> Value {
         WorkResult::Failed(why) => json!({ "failed": why.to_string() }),
         WorkResult::Output(output) => match Claim::decode(output) {
             Some(claim) => json!({
-                "number": claim.number, "block": claim.block, "parent": claim.parent,
+                "first": claim.first, "last": { "number": claim.last.number, "hash": claim.last.hash },
+                "parent": claim.parent, "blocksRoot": claim.blocks_root,
                 "preRoot": claim.pre_root, "postRoot": claim.post_root, "gasUsed": claim.gas_used,
             }),
             None => json!({ "output": output }),

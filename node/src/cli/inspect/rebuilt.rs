@@ -10,7 +10,7 @@ use alloy_primitives::{Bytes, hex};
 use queue::Queue;
 use runtime::{
     data,
-    rebuild::{NoBundle, rebuild},
+    rebuild::{Known, NoBundle, rebuild},
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -22,7 +22,7 @@ const FILES: [&str; 8] = [
     "witness.bin",
     "codes.bin",
     "transactions.bin",
-    "header.rlp",
+    "headers.rlp",
     "parent.rlp",
     "package.bin",
     "bundle.bin",
@@ -65,10 +65,10 @@ fn from_data(number: u64, directory: &Path) -> Result<Vec<(&'static str, Bytes)>
     let (config, clock) = (queue::Config::new(&spec.params, 6000), devnet::validator::clock(6000));
     let queue = Queue::restore(config, clock, recovered.finalized, recovered.records, Time::ZERO)
         .map_err(|why| data(&why))?;
-    let versions = queue.get(number).map(|bundle| bundle.versions.clone()).unwrap_or_default();
+    let known = Known::of(number, queue.bundles());
     let mut progress = Progress::new();
     let shown = |values| progress.show(|| format!("reading the state: {values} values"));
-    match rebuild(&store, &bundler, number, &versions, shown) {
+    match rebuild(&store, &bundler, &known, shown) {
         Ok(rebuilt) => Ok(rebuilt.files),
         Err(why @ (NoBundle::NoBlock { .. } | NoBundle::NoState { .. })) => Err(Failure::usage(why)),
         Err(why) => Err(data(&why)),

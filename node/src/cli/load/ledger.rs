@@ -21,6 +21,8 @@ struct Inner {
     transactions: B256Map<Times>,
     /// How long each request took that was answered with acceptance.
     answers: Vec<Duration>,
+    /// Receipts that were waited for.
+    receipts: Step,
     refusals: BTreeMap<String, u64>,
     /// Rejections by a full pool, after which the same transaction was sent again.
     retries: BTreeMap<String, u64>,
@@ -82,6 +84,18 @@ impl Ledger {
         });
         let count = if is_new { &mut counts.accepted } else { &mut counts.evicted };
         *count += 1;
+    }
+
+    /// Whoever waited for a receipt has it.
+    pub(super) fn receipt(&self, sent: Instant, now: Instant) {
+        let Step { moments, latencies } = &mut self.0.lock().receipts;
+        moments.push(now);
+        latencies.push(now.duration_since(sent));
+    }
+
+    /// The receipts that were waited for, from the request on.
+    pub(super) fn receipts(&self) -> Step {
+        self.0.lock().receipts.clone()
     }
 
     /// Whether a node has ever accepted it.

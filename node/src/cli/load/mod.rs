@@ -12,6 +12,7 @@ mod ledger;
 mod report;
 mod send;
 mod token;
+mod wait;
 mod watch;
 
 use super::{
@@ -34,6 +35,8 @@ use std::{
 const SENDERS_MAX: u32 = 10_000;
 /// Calls in a batch that a node takes by default.
 const BATCH_MAX: u32 = 1_000;
+/// Clients that wait for receipts at most: each is a thread.
+const WAITING_MAX: u32 = 256;
 /// Threads that send, each on a connection of its own.
 const THREADS_MAX: u32 = 4;
 
@@ -41,8 +44,11 @@ const THREADS_MAX: u32 = 4;
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
     /// Accounts that send.
-    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(SENDERS_MAX)))]
+    #[arg(long, default_value_t = 20, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=i64::from(SENDERS_MAX)))]
     senders: u32,
+    /// Clients besides, each with an account of its own, that send one transaction at a time and wait for its receipt.
+    #[arg(long, default_value_t = 0, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=i64::from(WAITING_MAX)))]
+    waiting: u32,
     /// Transactions per second, of all senders together; 0 is as fast as the node takes them.
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
     rate: u32,
@@ -80,13 +86,17 @@ pub(super) struct Chain {
 }
 
 pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
+    let accounts = args.senders + args.waiting;
+    if accounts == 0 {
+        return Err(Failure::Usage("nobody sends: --senders or --waiting must be at least 1".to_owned()));
+    }
     let client = args.rpc.client()?;
     let mut chain = chain(&client)?;
     let funder = fund::funder(args.key_file.as_deref())?;
-    let senders = fund::senders(args.seed.map_or_else(random, Ok)?, args.senders)?;
+    let mut senders = fund::senders(args.seed.map_or_else(random, Ok)?, accounts)?;
     let mut progress = Progress::in_lines();
     fund::fund(&client, &chain, &funder, &senders, |done| {
-        progress.show(|| format!("{} funding the senders", bar(done, u64::from(args.senders))));
+        progress.show(|| format!("{} funding the senders", bar(done, u64::from(accounts))));
     })?;
     if args.erc20 > 0 {
         let waiting = || progress.show(|| "deploying the token".to_owned());
@@ -96,7 +106,9 @@ pub(super) fn run(args: &LoadArgs) -> Result<(), Failure> {
     let done = Arc::new(AtomicBool::new(false));
     let watcher = watch::start(&args.rpc, &ledger, &done)?;
     let begun = Instant::now();
-    let threads = send::start(args, chain, senders, &ledger)?;
+    let waiting = senders.split_off(args.senders as usize);
+    let mut threads = send::start(args, chain, senders, &ledger)?;
+    threads.extend(wait::start(args, chain, waiting, &ledger)?);
     let until = begun + Duration::from_secs(args.seconds) + Duration::from_secs(args.settle);
     follow(args, &ledger, &mut progress, begun, || threads.iter().all(|thread| thread.is_finished()));
     for thread in threads {

@@ -6,12 +6,18 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["accepted", "sealed", "final"];
+/// The row of those who wait, if there are any.
+const RECEIPT: &str = "receipt";
 
-/// Counts, rates and latencies. `accepted` is measured from the request, the others from the acceptance.
+/// Counts, rates and latencies. `accepted` and `receipt` are measured from the request, the others from the acceptance.
 pub(super) fn of(ledger: &Ledger) -> Value {
     let steps = ledger.steps();
     let mut value = NAMES.iter().zip(steps).map(|(name, step)| ((*name).to_owned(), view(step)));
     let mut value = Value::Object(value.by_ref().collect());
+    let receipts = ledger.receipts();
+    if !receipts.moments.is_empty() {
+        value[RECEIPT] = view(receipts);
+    }
     value["refused"] = json!(ledger.refusals());
     value["retried"] = json!(ledger.retries());
     value["evicted"] = json!(ledger.counts().evicted);
@@ -46,14 +52,19 @@ fn percentile(sorted: &[Duration], percent: usize) -> Option<u64> {
 
 /// The same for people.
 pub(super) fn words(report: &Value) -> String {
-    let rows = NAMES.map(|name| {
+    let names = NAMES.into_iter().chain([RECEIPT]).filter(|name| !report[*name].is_null());
+    let rows = names.map(|name| {
         let step = &report[name];
         let ms = |name: &str| step[name].as_u64().map_or_else(|| "-".to_owned(), seconds);
         let rate = step["perSecond"].as_f64().map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
         [name.to_owned(), step["count"].to_string(), rate, ms("p50Ms"), ms("p90Ms"), ms("p99Ms"), ms("maxMs")]
     });
-    let mut out = table(["", "count", "per second", "p50", "p90", "p99", "max"], &rows);
+    let heads = ["", "count", "per second", "p50", "p90", "p99", "max"];
+    let mut out = table(heads, &rows.collect::<Vec<_>>());
     out.push_str("accepted: from the request to its answer; sealed, final: from then on\n");
+    if !report[RECEIPT].is_null() {
+        out.push_str("receipt: from the request to the receipt, of those who wait for each\n");
+    }
     for (why, count) in report["refused"].as_object().into_iter().flatten() {
         out.push_str(&format!("refused {count} times: {why}\n"));
     }

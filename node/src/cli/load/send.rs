@@ -77,7 +77,7 @@ pub(super) fn start(
     senders: Vec<Wallet>,
     ledger: &Arc<Ledger>,
 ) -> Result<Vec<JoinHandle<Result<(), Failure>>>, Failure> {
-    let threads = args.senders.clamp(1, THREADS_MAX);
+    let threads = args.senders.min(THREADS_MAX);
     let mut shares = (0..threads).map(|_| Vec::new()).collect::<Vec<Vec<Sender>>>();
     for (index, wallet) in senders.into_iter().enumerate() {
         shares[index % threads as usize].push(Sender::new(wallet));
@@ -261,7 +261,7 @@ fn next_rest(last: Duration, outcome: Outcome) -> Duration {
 }
 
 /// What a transaction does: number `count` of so many, of a hundred, that are of the token.
-fn body(chain: &Chain, count: u64, erc20_percent: u64, to: Address) -> TxEip1559 {
+pub(super) fn body(chain: &Chain, count: u64, erc20_percent: u64, to: Address) -> TxEip1559 {
     // Spread evenly: those at which the running share passes a whole number.
     let is_token = (count + 1) * erc20_percent / 100 > count * erc20_percent / 100;
     match chain.token.filter(|_| is_token) {

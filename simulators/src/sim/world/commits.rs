@@ -79,6 +79,7 @@ impl<K: Kind> Simulation<K> {
         for event in &output.news.events {
             self.event(event, output.news.at);
         }
+        self.checker.on_release();
         output.answers.into_iter().for_each(|(answer, results)| answer.tell(results));
         for outgoing in output.sends {
             self.send(&outgoing);

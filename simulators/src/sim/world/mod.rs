@@ -15,7 +15,7 @@ use super::{
     users,
 };
 use alloy_primitives::{Address, B256};
-use driver::Responder;
+use driver::{PackJob as _, Responder};
 use harness::rng::Rng;
 use jam::{Ed25519Key, Hash, HeaderHash, PackageHash, sample::Author};
 use queue::Sent;
@@ -46,6 +46,8 @@ enum Due {
     Claims(HeaderHash, u32),
     Arrives(Box<Parcel>),
     Answer(u64, PackageHash, Sent),
+    /// Blocks are packed, unless the node died since.
+    Packed(u64),
     Users,
     Restart,
     /// The disk is done with what it was given, unless the node died since.
@@ -211,6 +213,11 @@ impl<K: Kind> Simulation<K> {
             Due::Claims(hash, slot) => self.claims(hash, slot),
             Due::Arrives(parcel) => self.arrives(*parcel),
             Due::Answer(block, package, sent) => self.answer(block, package, sent),
+            Due::Packed(starts) => {
+                if starts == self.starts {
+                    self.packed();
+                }
+            }
             Due::Users => self.users(),
             Due::Restart => self.restart(),
             Due::Durable(starts) => {
@@ -295,6 +302,7 @@ impl<K: Kind> Simulation<K> {
             Err(why) => return self.checker.violations.push(format!("14: the driver is broken: {why}")),
         };
         sends.iter().for_each(|outgoing| self.checker.on_submission(&node, outgoing));
+        let jobs = node.jobs.len();
         self.checker.on_step(&node.driver);
         if (self.true_ms / TICK_MS).is_multiple_of(8) && node.undurable.is_empty() {
             self.checker.on_quiet(Some(&node.driver), &self.journal);
@@ -308,7 +316,28 @@ impl<K: Kind> Simulation<K> {
             _ => {}
         }
         self.node = Some(node);
+        if jobs > 0 {
+            let ms = if self.strikes(Fault::SlowPacking) {
+                self.rng.within(500, 9000)
+            } else {
+                self.rng.within(0, 80)
+            };
+            self.later(ms, Due::Packed(self.starts));
+        }
         self.commit();
+    }
+
+    /// What was to be packed is.
+    fn packed(&mut self) {
+        let true_ms = self.true_ms;
+        let Some(node) = &mut self.node else { return };
+        let now = node.now(true_ms);
+        for job in std::mem::take(&mut node.jobs) {
+            if let Err(why) = node.driver.packed(job.pack(), now) {
+                return self.checker.violations.push(format!("14: the driver is broken: {why}"));
+            }
+        }
+        self.step();
     }
 
     fn users(&mut self) {

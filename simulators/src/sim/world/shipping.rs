@@ -16,7 +16,7 @@ impl<K: Kind> Simulation<K> {
     pub(super) fn send(&mut self, outgoing: &Outgoing<K::Package>) {
         let Some(node) = &mut self.node else { return };
         let now = node.now(self.true_ms);
-        let (number, package) = (outgoing.block().number, outgoing.package());
+        let (number, package) = (outgoing.run().first.number, outgoing.package());
         if outgoing.time_left(now).is_zero() {
             node.driver.sent(number, package, Sent::Failed, now);
             return self.note(|| format!("missed the window of block {number}"));
@@ -29,14 +29,14 @@ impl<K: Kind> Simulation<K> {
         let Self { checker, journal, network, .. } = self;
         checker.on_send(&node.driver, outgoing, anchor_height, now, journal, network);
         self.note(|| {
-            format!("send {} v{} core {} {package}", outgoing.block(), outgoing.version, outgoing.core)
+            format!("send {} v{} core {} {package}", outgoing.run(), outgoing.version, outgoing.core)
         });
         self.ship(outgoing, anchor_height);
     }
 
     /// Sends what left the node through a network that may lose, delay or repeat it.
     fn ship(&mut self, outgoing: &Outgoing<K::Package>, anchor_height: u64) {
-        let (number, package) = (outgoing.block().number, outgoing.package());
+        let (number, package) = (outgoing.run().first.number, outgoing.package());
         let is_connected = outgoing.guarantors.iter().any(|key| !self.lost_peers.contains(key));
         if !is_connected || self.is_cut_off() || self.strikes(Fault::SubmissionDropped) {
             return self.later(300, Due::Answer(number, package, Sent::Failed));
@@ -47,10 +47,14 @@ impl<K: Kind> Simulation<K> {
         if self.strikes(Fault::AcceptedSilent) {
             return;
         }
-        let Some(sealed) = self.journal.blocks.get(&outgoing.block().hash) else { return };
-        let poisonous = sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash()));
-        let claim =
-            Claim { parent: sealed.parent.hash, number, block: sealed.block.hash, ..Claim::default() };
+        let run = outgoing.run();
+        let (mut poisonous, mut parent, mut block) = (false, run.first, run.last);
+        while block.number >= run.first.number {
+            let Some(sealed) = self.journal.blocks.get(&block.hash) else { return };
+            poisonous |= sealed.transactions.iter().any(|tx| self.poison.contains(&tx.hash()));
+            (parent, block) = (sealed.parent, sealed.parent);
+        }
+        let claim = Claim::of_run(parent.hash, number, run.last);
         let parcel = Parcel {
             package,
             core: outgoing.core,
@@ -71,7 +75,7 @@ impl<K: Kind> Simulation<K> {
     pub(super) fn arrives(&mut self, parcel: Parcel) {
         let next = (self.true_ms / SLOT_MS) as u32 + 1;
         let slow = if self.strikes(Fault::GuarantorSlow) { self.rng.within(1, 5) as u32 } else { 0 };
-        let block = parcel.claim.id();
+        let block = parcel.claim.last;
         if let Err(why) = self.network.take(parcel, next + slow, &mut self.faults, &mut self.rng) {
             self.checker.violations.push(format!("19: validators refuse {block}: {why}"));
         }

@@ -37,11 +37,11 @@ fn fill(chain: &mut MemoryChain, transactions: &[Transaction]) -> (usize, Limit)
             Err(Refused::Full(limit)) => {
                 let taken = open.transactions().len();
                 let sealed = open.seal(&chain.secret).unwrap();
-                let (_, packaged) = chain.package(&sealed);
+                let (refined, packaged) = chain.package(&sealed);
                 assert!(
                     packaged.bundle.package.input_bytes() <= chain.bundler.limits.bundle_bytes_max as u64
                 );
-                assert!(sealed.export_segments <= chain.bundler.limits.export_segments_max);
+                assert!(refined.export_segments() <= chain.bundler.limits.export_segments_max);
                 chain.refine(&packaged.bytes()).unwrap();
                 return (taken, limit);
             }

@@ -122,6 +122,6 @@ fn ours(chain: &MemoryChain, recorded: &Header, transactions: &[TxEnvelope]) -> 
     }
     let sealed = open.seal(&chain.secret).unwrap();
     let output = chain.refine(&chain.package(&sealed).1.bytes()).unwrap();
-    assert_eq!((output.claim.id(), output.claim.post_root), (sealed.block().id(), sealed.layer.root()));
+    assert_eq!((output.claim.last, output.claim.post_root), (sealed.block().id(), sealed.layer.root()));
     sealed
 }

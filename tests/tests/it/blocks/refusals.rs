@@ -7,8 +7,8 @@ use harness::blocks::{Call, MemoryChain, Values, Wallet, contracts};
 use jam::{Bundle, Ed25519Secret, WorkError, codec::Encode, hash::blake2b};
 use service::{
     Config, blobs,
-    payload::Payload,
-    refine::{CODES, Output, RefineError, TRANSACTIONS, WITNESS, refine_bundle},
+    payload::{Payload, decode_headers, encode_headers},
+    refine::{CODES, HEADERS, Output, RefineError, TRANSACTIONS, WITNESS, refine_bundle},
     signature,
 };
 use state::{AccountKeys, Blake2b, CodeSet};
@@ -54,22 +54,151 @@ impl Case {
     /// The error of a bundle with another extrinsic, which the package names correctly.
     fn with(&self, index: usize, blob: impl Into<Bytes>) -> RefineError {
         self.changed(|bundle| {
-            let blob = blob.into();
-            let spec = &mut bundle.package.items[0].extrinsics[index];
-            (spec.hash, spec.len) = (blake2b(&[&blob]), blob.len() as u32);
-            bundle.extrinsics[index] = blob;
+            set(bundle, index, blob.into());
         })
     }
 
     /// The error of a bundle with another header, which the builder signed.
     fn signed(&self, change: impl FnOnce(&mut Header)) -> RefineError {
+        self.with_headers(|headers| change(&mut headers[0]))
+    }
+
+    /// The error of a bundle with other headers, of which the builder signed the last.
+    fn with_headers(&self, change: impl FnOnce(&mut Vec<Header>)) -> RefineError {
         self.changed(|bundle| {
-            let mut payload = self.sealed.draft.payload();
-            change(&mut payload.header);
-            payload.signature = signature::sign(&self.chain.secret, payload.header.hash_slow());
+            let mut payload = payload_of(bundle);
+            let mut headers = decode_headers(&bundle.extrinsics[HEADERS], payload.blocks).unwrap();
+            change(&mut headers);
+            payload.blocks = headers.len() as u32;
+            payload.last = headers.last().map_or(payload.last, Header::hash_slow);
+            payload.signature = signature::sign(&self.chain.secret, payload.last);
             bundle.package.items[0].payload = payload.encode();
+            set(bundle, HEADERS, encode_headers(headers.iter()));
         })
     }
+}
+
+fn payload_of(bundle: &Bundle) -> Payload {
+    Payload::decode(&bundle.package.items[0].payload).unwrap()
+}
+
+/// Puts another extrinsic into a bundle, which the package names correctly.
+fn set(bundle: &mut Bundle, index: usize, blob: Bytes) {
+    let spec = &mut bundle.package.items[0].extrinsics[index];
+    (spec.hash, spec.len) = (blake2b(&[&blob]), blob.len() as u32);
+    bundle.extrinsics[index] = blob;
+}
+
+/// A run of three blocks, of which the second reads what the first wrote.
+struct RunCase {
+    case: Case,
+    parent: bundler::Parent<Values>,
+}
+
+impl RunCase {
+    fn new() -> Self {
+        let Case { mut chain, .. } = Case::new();
+        let (alice, parent) = (Wallet::new(0), chain.parent.clone());
+        let create = Call { gas_limit: 200_000, ..Call::create(contracts::deploy(contracts::LOG), 1) };
+        let created = alice.address().create(1);
+        let blocks = [
+            vec![alice.eip1559(Call::to(COUNTER, 0)), alice.eip1559(create)],
+            vec![alice.eip1559(Call { gas_limit: 100_000, ..Call::to(created, 2) })],
+            vec![alice.eip1559(Call::to(COUNTER, 3))],
+        ];
+        let mut sealed = vec![];
+        for transactions in blocks {
+            let block = chain.build(&transactions);
+            assert_eq!(block.receipts.len(), transactions.len());
+            chain.advance(&block);
+            sealed.push(block);
+        }
+        let pieces = sealed.iter().map(|sealed| sealed.piece.clone()).collect::<Vec<_>>();
+        let refined = chain.bundler.pack_exactly(&parent, &pieces).unwrap();
+        let bundle = chain.bundler.package(&refined, harness::blocks::context(1)).bundle;
+        Self { case: Case { chain, sealed: sealed.remove(0), bundle }, parent }
+    }
+}
+
+#[test]
+fn a_run_is_a_chain_from_its_parent_to_the_signed_block() {
+    let RunCase { case, .. } = RunCase::new();
+    assert!(case.refine(&case.bundle).is_ok());
+    let swapped = case.with_headers(|headers| headers.swap(0, 1));
+    assert_eq!(swapped, RefineError::Parent(2));
+    assert_eq!(case.with_headers(|headers| drop(headers.remove(1))), RefineError::Parent(3));
+    assert_eq!(case.with_headers(|headers| headers.clear()), RefineError::Empty);
+    let fewer = case.with_headers(|headers| drop(headers.pop()));
+    assert_eq!(fewer, RefineError::TransactionLists { found: 3, blocks: 2 });
+    // Only the last block is signed, and the signature of another one is none.
+    let of_first = case.changed(|bundle| {
+        let mut payload = payload_of(bundle);
+        payload.signature = case.sealed.draft.signature;
+        bundle.package.items[0].payload = payload.encode();
+    });
+    assert_eq!(of_first, RefineError::Signature);
+    let ends_earlier = case.changed(|bundle| {
+        let mut payload = payload_of(bundle);
+        (payload.last, payload.signature) = (case.sealed.block().id().hash, case.sealed.draft.signature);
+        bundle.package.items[0].payload = payload.encode();
+    });
+    assert_eq!(ends_earlier, RefineError::Last);
+    let middle = case.with_headers(|headers| {
+        headers[1].gas_used += 1;
+        headers[2].parent_hash = headers[1].hash_slow();
+    });
+    assert_eq!(middle, RefineError::Header { block: 2, field: "gas used" });
+    assert!(matches!(case.with(HEADERS, vec![1]), RefineError::Headers(_)));
+}
+
+#[test]
+fn the_witness_of_a_run_is_of_the_state_before_it_and_of_all_its_blocks() {
+    let RunCase { case, parent } = RunCase::new();
+    // What only the last block, or only the first, touches does not suffice.
+    let touched = |index: usize| {
+        let mut chain =
+            MemoryChain::at(parent.clone(), (*case.chain.codes).clone(), case.chain.bundler.config);
+        let lists = blobs::split(&case.bundle.extrinsics[TRANSACTIONS]).unwrap();
+        let list = blobs::split(&lists[index]).unwrap();
+        let transactions = list.iter().map(|bytes| {
+            let tx = alloy_eips::Decodable2718::decode_2718_exact(bytes).unwrap();
+            let tx: alloy_consensus::TxEnvelope = tx;
+            types::Transaction::new(
+                alloy_consensus::transaction::SignerRecoverable::try_into_recovered(tx).unwrap(),
+            )
+        });
+        chain.build(&transactions.collect::<Vec<_>>())
+    };
+    let first = touched(0);
+    let alone = case.chain.bundler.pack_exactly(&parent, &[first.piece]).unwrap();
+    let refused = case.with(WITNESS, alone.extrinsics()[WITNESS].clone());
+    assert!(refused.to_string().contains("the witness does not cover"), "{refused}");
+    // The code that the first block created travels with none.
+    let codes = CodeSet::decode(&case.bundle.extrinsics[CODES]).unwrap();
+    let more = codes.iter().map(|(_, code)| code.clone()).chain([Bytes::from_static(contracts::LOG)]);
+    let more = case.with(CODES, more.collect::<CodeSet>().encode());
+    assert_eq!(more, RefineError::CodesExcess { given: codes.len() + 1, needed: codes.len() });
+}
+
+#[test]
+fn a_block_is_not_dated_long_after_its_package() {
+    let RunCase { case, .. } = RunCase::new();
+    let late = |slot: u32, timestamp: u64| {
+        let mut bundle = case.bundle.clone();
+        bundle.package.context.lookup_anchor_slot = slot;
+        let mut payload = payload_of(&bundle);
+        let mut headers = decode_headers(&bundle.extrinsics[HEADERS], payload.blocks).unwrap();
+        headers[2].timestamp = timestamp;
+        payload.last = headers[2].hash_slow();
+        payload.signature = signature::sign(&case.chain.secret, payload.last);
+        bundle.package.items[0].payload = payload.encode();
+        set(&mut bundle, HEADERS, encode_headers(headers.iter()));
+        case.refine(&bundle).map(drop)
+    };
+    // Slot 10 begins a minute after the Common Era; a block may be an hour later.
+    let latest = 1_735_732_800 + 60 + 3600;
+    assert_eq!(late(10, latest + 1), Err(RefineError::Late { block: 3, found: latest + 1, latest }));
+    assert_eq!([late(10, latest), late(11, latest + 1)], [Ok(()), Ok(())]);
 }
 
 #[test]
@@ -84,7 +213,7 @@ fn the_package_must_be_one_item_of_our_service() {
     assert_eq!(exports, RefineError::Exports { declared: 2, found: 1 });
     assert_eq!(exports.work_error(), WorkError::BadExports);
     let gas = item(|item| item.refine_gas = 30_000);
-    assert_eq!(gas, RefineError::OutOfGas { index: 0, declared: 30_000 });
+    assert_eq!(gas, RefineError::OutOfGas { block: 1, index: 0, declared: 30_000 });
     assert_eq!(gas.work_error(), WorkError::OutOfGas);
     assert!(matches!(item(|item| item.refine_gas = u64::MAX), RefineError::Package(_)));
 
@@ -92,8 +221,9 @@ fn the_package_must_be_one_item_of_our_service() {
         bundle.package.items[0].extrinsics.pop();
         bundle.extrinsics.pop();
     });
-    assert_eq!(fewer, RefineError::Inputs { extrinsics: 2, imports: 0 });
+    assert_eq!(fewer, RefineError::Inputs { extrinsics: 3, imports: 0 });
     let twice = case.changed(|bundle| {
+        bundle.package.items[0].refine_gas /= 2;
         let item = bundle.package.items[0].clone();
         bundle.package.items.push(item);
         bundle.extrinsics.extend_from_within(..);
@@ -113,18 +243,17 @@ fn unsigned_and_foreign_blocks_never_refine() {
     let case = Case::new();
     let payload = |change: &dyn Fn(&mut Payload)| {
         case.changed(|bundle| {
-            let mut payload = case.sealed.draft.payload();
+            let mut payload = payload_of(bundle);
             change(&mut payload);
             bundle.package.items[0].payload = payload.encode();
         })
     };
     assert_eq!(payload(&|payload| payload.signature = Default::default()), RefineError::Signature);
     let stranger = Ed25519Secret::trivial(1);
-    let foreign =
-        payload(&|payload| payload.signature = signature::sign(&stranger, payload.header.hash_slow()));
+    let foreign = payload(&|payload| payload.signature = signature::sign(&stranger, payload.last));
     assert_eq!(foreign, RefineError::Signature);
-    assert_eq!(payload(&|payload| payload.header.gas_used += 1), RefineError::Signature);
-    assert_eq!(payload(&|payload| payload.parent.gas_used += 1), RefineError::Parent);
+    assert_eq!(payload(&|payload| payload.last = B256::ZERO), RefineError::Signature);
+    assert_eq!(payload(&|payload| payload.parent.gas_used += 1), RefineError::Parent(1));
     let other_builder = Config { builder: stranger.public(), ..case.chain.bundler.config };
     let refused = refine_bundle(&case.bundle, &other_builder, &case.chain.bundler.params);
     assert_eq!(refused.unwrap_err(), RefineError::Signature);
@@ -134,7 +263,8 @@ fn unsigned_and_foreign_blocks_never_refine() {
 fn every_field_of_the_header_must_follow() {
     let case = Case::new();
     let header = |name: &'static str, change: fn(&mut Header)| {
-        assert_eq!(case.signed(change), RefineError::Header(name));
+        let block = if name == "number" { 1 } else { case.sealed.block().id().number };
+        assert_eq!(case.signed(change), RefineError::Header { block, field: name });
     };
     header("number", |header| header.number += 1);
     header("gas limit", |header| header.gas_limit += 1);
@@ -157,7 +287,7 @@ fn every_field_of_the_header_must_follow() {
     ] {
         header("constant fields", change);
     }
-    assert_eq!(case.signed(|header| header.parent_hash = B256::ZERO), RefineError::Parent);
+    assert_eq!(case.signed(|header| header.parent_hash = B256::ZERO), RefineError::Parent(1));
     let long = case.signed(|header| header.extra_data = vec![0; 33].into());
     assert_eq!(long.to_string(), "33 bytes of extra data, at most 32 allowed");
 }
@@ -217,26 +347,28 @@ fn the_codes_must_be_exactly_those_that_are_needed() {
     assert_eq!(with(&[1, 2, 3]), RefineError::CodesExcess { given: 3, needed: 2 });
     let one = codes.iter().map(|(_, code)| code.clone()).filter(|code| code[..] == *contracts::COUNT);
     let refused = case.with(CODES, one.collect::<CodeSet>().encode());
-    assert!(refused.to_string().starts_with("the block cannot be executed: the code"), "{refused}");
+    assert!(refused.to_string().starts_with("block 1 cannot be executed: the code"), "{refused}");
     let one = codes.iter().map(|(_, code)| code.clone()).filter(|code| code[..] != *contracts::COUNT);
     let refused = case.with(CODES, one.collect::<CodeSet>().encode());
-    assert!(refused.to_string().starts_with("transaction 0: the code"), "{refused}");
+    assert!(refused.to_string().starts_with("transaction 0 of block 1: the code"), "{refused}");
     assert!(matches!(case.with(CODES, vec![9]), RefineError::Codes(_)));
 }
 
 #[test]
 fn transactions_must_be_signed_whole_and_in_order() {
     let case = Case::new();
-    let transactions = blobs::split(&case.bundle.extrinsics[TRANSACTIONS]).unwrap();
-    let with = |transactions: &[Bytes]| case.with(TRANSACTIONS, blobs::join(transactions)).to_string();
+    let lists = blobs::split(&case.bundle.extrinsics[TRANSACTIONS]).unwrap();
+    let transactions = blobs::split(&lists[0]).unwrap();
+    let lists = |transactions: &[Bytes]| blobs::join(&[blobs::join(transactions)]);
+    let with = |transactions: &[Bytes]| case.with(TRANSACTIONS, lists(transactions)).to_string();
     assert!(matches!(case.with(TRANSACTIONS, vec![1]), RefineError::Transactions(_)));
-    assert!(with(&[Bytes::new()]).starts_with("transaction 0: "));
+    assert!(with(&[Bytes::new()]).starts_with("transaction 0 of block 1: "));
     let longer = Bytes::from([&transactions[0][..], &[0]].concat());
-    assert!(with(&[longer, transactions[1].clone()]).starts_with("transaction 0: "));
+    assert!(with(&[longer, transactions[1].clone()]).starts_with("transaction 0 of block 1: "));
     let swapped = with(&[transactions[1].clone(), transactions[0].clone()]);
-    assert!(swapped.starts_with("transaction 0: nonce 1 too high"), "{swapped}");
+    assert!(swapped.starts_with("transaction 0 of block 1: nonce 1 too high"), "{swapped}");
     let twice = with(&[transactions[0].clone(), transactions[0].clone()]);
-    assert!(twice.starts_with("transaction 1: nonce 0 too low"), "{twice}");
-    let fewer = case.with(TRANSACTIONS, blobs::join(&transactions[..1]));
-    assert_eq!(fewer, RefineError::Header("gas used"));
+    assert!(twice.starts_with("transaction 1 of block 1: nonce 0 too low"), "{twice}");
+    let fewer = case.with(TRANSACTIONS, lists(&transactions[..1]));
+    assert_eq!(fewer, RefineError::Header { block: 1, field: "gas used" });
 }

@@ -12,7 +12,7 @@ fn number(value: &Value) -> u64 {
 
 #[test]
 fn a_block_is_mined_when_asked_for() {
-    let network = Network::start(&["--seal-after-ms", "3600000"]);
+    let network = Network::start(&["--block-ms", "3600000"]);
     let height = || number(&network.call("eth_blockNumber", json!([])).unwrap());
     assert_eq!(height(), 0);
     assert_eq!(network.call("evm_mine", json!([])).unwrap(), "0x0");

@@ -16,7 +16,10 @@ use std::{
 use tests::packed::{pack, unpack};
 
 /// The format that this version writes.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 6;
+/// The oldest format that is taken over. In earlier ones a bundle was one block, and their chains have another service, which no
+/// validator runs any more: they are refused.
+const TAKEN_OVER: u32 = 6;
 /// What a fixture takes in the repository at most.
 const FIXTURE_BYTES_MAX: u64 = 200_000;
 /// Whom the fixture's transactions pay.
@@ -95,11 +98,35 @@ fn copy(fixture: &Path, data: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(fixture.join("expected.json")).unwrap()).unwrap()
 }
 
+/// The formats there are fixtures of, with the fixtures.
+fn all() -> Vec<(u32, PathBuf)> {
+    let all = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().path());
+    let format = |path: &Path| path.file_name()?.to_str()?.strip_prefix("data-")?.parse().ok();
+    let all = all.filter_map(|path| Some((format(&path)?, path))).collect::<Vec<_>>();
+    assert!(all.iter().any(|(format, _)| *format == FORMAT), "this version's: {all:?}");
+    all
+}
+
+#[test]
+fn data_of_a_format_that_is_too_old_is_refused_with_advice_and_stays_as_it_is() {
+    let old = all().into_iter().filter(|(format, _)| *format < TAKEN_OVER).collect::<Vec<_>>();
+    assert!(!old.is_empty());
+    for (format, fixture) in old {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
+        copy(&fixture, &data);
+        let before = fs::read(data.join("pectin.redb")).unwrap();
+        let ran = run(&["dev", "--http-port", "0", "--data-dir", text(&data)]);
+        assert_eq!(ran.code, 4, "{ran:?}");
+        let advice = format!("was written by an older Pectin (format {format})");
+        assert!(ran.err.contains(&advice) && ran.err.contains("name another --data-dir"), "{ran:?}");
+        assert!(fs::read(data.join("pectin.redb")).unwrap() == before, "nothing is changed");
+    }
+}
+
 #[test]
 fn data_of_every_earlier_format_is_taken_over() {
-    let all = fs::read_dir(fixtures()).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
-    assert!(all.iter().any(|path| path.ends_with(format!("data-{FORMAT}"))), "this version's: {all:?}");
-    for fixture in all {
+    for (_, fixture) in all().into_iter().filter(|(format, _)| *format >= TAKEN_OVER) {
         let size = files(&fixture).into_iter().map(|file| fs::metadata(fixture.join(file)).unwrap().len());
         assert!(size.sum::<u64>() <= FIXTURE_BYTES_MAX, "{}", fixture.display());
         let directory = tempfile::tempdir().unwrap();

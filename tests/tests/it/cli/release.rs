@@ -43,12 +43,12 @@ fn what_the_operator_releases_stays_in_the_story_and_blames_no_transaction() {
     // Nothing is sent, so the block can be given up whenever the test gets to it.
     let mut network = Network::start(&["--data-dir", text(&data), "--dry-run", "--empty-blocks", "0"]);
     let hash = network.paid(SOMEBODY);
-    network.pectin.wait_for("block sealed bundle=1").unwrap();
+    network.pectin.wait_for("block sealed block=1:").unwrap();
     let before = network.run(&["tx", &hash, "--json"]).json();
     assert_eq!(episodes(&before), ["accepted", "sealed 0x1"]);
     assert_eq!(order(&network, &data, "builder_release", &json!([1])), json!(1));
-    network.pectin.wait_for("bundle released bundle=1 by=operator").unwrap();
-    network.pectin.wait_for("block sealed bundle=1").unwrap();
+    network.pectin.wait_for("block released block=1:").unwrap();
+    network.pectin.wait_for("block sealed block=1:").unwrap();
     let way = network.run(&["tx", &hash, "--json"]).json();
     assert_eq!(episodes(&way), ["accepted", "sealed 0x1", "released 0x1 operator", "sealed 0x1"]);
     let blocks = sealed_in(&way);
@@ -99,7 +99,7 @@ fn what_the_chain_gives_up_is_suspected_and_its_attempts_stay_known() {
     let why = network.run(&["bundle", "1"]).good();
     assert!(why.contains("why it is slow\n  It was given up after 1 failed versions"), "{why}");
     fault(&Value::Null);
-    network.pectin.wait_for("bundle released bundle=1 by=chain").unwrap();
+    network.pectin.wait_for("block released block=1:").unwrap();
     network.run(&["tx", &hash, "--wait", "finalized"]).good();
     let way = network.run(&["tx", &hash, "--json"]).json();
     assert_eq!(way["attempts"], 1, "it stays known when it is final: {way}");

@@ -64,7 +64,7 @@ fn final_block(pectin: &mut Pectin, client: &mut Client, hash: &Value) -> u64 {
 
 #[test]
 fn fifty_one_transactions_at_once_go_through_two_cores_in_blocks_of_five() {
-    let (mut pectin, mut client) = dev(&["--block-txs-max", "5"]);
+    let (mut pectin, mut client) = dev(&["--block-txs-max", "5", "--queue-policy", "spec"]);
     let wallet = Wallet::new(1);
     let transfers = (0..51).map(|nonce| wallet.eip1559(Call::transfer(Wallet::new(2).address(), nonce, 1)));
     let hashes = transfers.map(|tx| send(&mut client, &tx)).collect::<Vec<_>>();
@@ -85,8 +85,8 @@ fn fifty_one_transactions_at_once_go_through_two_cores_in_blocks_of_five() {
     let has = |text: &str| pectin.log.iter().any(|line| line.contains(text));
     for line in [
         "submission window open queued=",
-        "bundle submitted bundle=1 version=1 core=",
-        "bundle guaranteed bundle=1 version=1",
+        "bundle submitted bundle=1 blocks=1 version=1 core=",
+        "bundle guaranteed bundle=1 blocks=1 version=1",
         "bundle accumulated bundle=1",
         "bundle finalized bundle=11",
     ] {
@@ -98,6 +98,28 @@ fn fifty_one_transactions_at_once_go_through_two_cores_in_blocks_of_five() {
         .filter_map(|line| line.split(" core=").nth(1)?.split(' ').next())
         .collect::<BTreeSet<_>>();
     assert_eq!(cores, BTreeSet::from(["0", "1"]));
+}
+
+/// A client that waits for each receipt gets it from a block of its own, long before the next slot; all of them travel in few
+/// packages.
+#[test]
+fn blocks_have_a_pace_of_their_own_and_share_packages() {
+    let (mut pectin, mut client) = dev(&[]);
+    let wallet = Wallet::new(1);
+    let mut last = Value::Null;
+    for nonce in 0..20 {
+        last = send(&mut client, &wallet.eip1559(Call::transfer(Wallet::new(2).address(), nonce, 1)));
+        let begun = std::time::Instant::now();
+        while call(&mut client, "eth_getTransactionReceipt", &json!([last])).unwrap().is_null() {
+            assert!(begun.elapsed() < std::time::Duration::from_secs(20), "no receipt of {last}");
+        }
+    }
+    let newest = final_block(&mut pectin, &mut client, &last);
+    assert!(newest >= 20, "a block for each: {newest}");
+    let submitted = pectin.log.iter().filter(|line| line.contains("bundle submitted")).count();
+    assert!(submitted < 20, "{submitted} submissions of {newest} blocks");
+    let bundle = call(&mut client, "builder_bundle", &json!([newest])).unwrap();
+    assert!(bundle["blocks"].as_u64().unwrap() >= 1, "{bundle}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use alloy_primitives::{Address, B256, U256};
 use harness::blocks::{self, Call, MemoryChain, SERVICE, Wallet, contracts};
 use jam::{HeaderHash, PackageHash, Params, follow::Start, sample::Author};
-use queue::{Record, Version};
+use queue::{QueuedBlock, Record, Size, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
 use std::sync::{Arc, LazyLock};
@@ -150,9 +150,20 @@ impl Writer {
         let block = sealed.block().id();
         let parent = *self.ids.last().unwrap();
         self.ids.push(block);
-        let transactions = txs.iter().map(Transaction::hash).collect();
-        let record = Record::Enqueued { block, parent, transactions, at: at(1_000 * block.number) };
-        vec![Deed::Queue(record), Deed::Seal(self.chain.builds, Box::new(Unfinished::from(&sealed)))]
+        let queued = QueuedBlock {
+            id: block,
+            transactions: txs.len() as u32,
+            is_alone: false,
+            size: Size::default(),
+            sealed_at: at(1_000 * block.number),
+        };
+        let record = Record::Enqueued { block: queued, parent };
+        let formed = Record::Formed { first: block.number, last: block.number };
+        vec![
+            Deed::Queue(record),
+            Deed::Seal(self.chain.builds, Box::new(Unfinished::from(&sealed))),
+            Deed::Queue(formed),
+        ]
     }
 
     pub(super) fn finalize(&self, number: usize) -> Deed {
