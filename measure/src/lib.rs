@@ -15,6 +15,7 @@ mod follow;
 mod network;
 mod page;
 mod queue;
+mod receipt;
 pub mod rpc;
 mod rpc_logs;
 mod sender;
@@ -43,6 +44,7 @@ pub fn all() -> Vec<&'static Ratio> {
         network::RATIOS,
         page::RATIOS,
         queue::RATIOS,
+        receipt::RATIOS,
         rpc::RATIOS,
         sender::RATIOS,
         state::RATIOS,
