@@ -166,46 +166,45 @@ impl Genesis {
     /// The service's account: its code, the record that it was asked for, and its storage.
     fn service_entries(&self) -> BTreeMap<StateKey, Bytes> {
         let (id, code) = (self.service.service, self.service.code());
-        let hash = blake2b(&[&code]);
-        let mut entries = BTreeMap::new();
-        entries.insert(preimage_key(id, hash), code.clone());
-        // Available since slot 0.
-        entries.insert(request_key(id, hash, code.len() as u32), vec![0_u32].encode().into());
         let storage = ServiceState::new(self.head).storage(id);
-        entries.extend(storage.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        let mut entries =
+            storage.into_iter().filter_map(|(key, value)| Some((key, value?))).collect::<BTreeMap<_, _>>();
+        let (items, bytes) = count_storage(&entries, id);
         let mut info = ServiceInfo {
             version: 0,
-            code_hash: hash,
+            code_hash: blake2b(&[&code]),
             balance: BALANCE,
             min_item_gas: MIN_ITEM_GAS,
             min_memo_gas: MIN_ITEM_GAS,
-            bytes: 0,
+            bytes,
             deposit_offset: 0,
-            items: 0,
+            items,
             creation_slot: 0,
             last_accumulation_slot: 0,
             parent_service: id,
         };
-        measure(&mut info, code.len(), &entries, id);
+        give(&mut entries, &mut info, id, code);
         entries.insert(service_key(id), info.encode().into());
         entries
     }
 }
 
-/// Counts a service's storage as the Gray Paper does: two items for a preimage, one for each entry.
-pub(crate) fn measure(
-    info: &mut ServiceInfo,
-    code_len: usize,
-    entries: &BTreeMap<StateKey, Bytes>,
-    service: u32,
-) {
+/// Items and bytes of what our service has in its storage, as the Gray Paper counts them.
+pub(crate) fn count_storage(entries: &BTreeMap<StateKey, Bytes>, service: u32) -> (u32, u64) {
     let storage = [HEAD, WAITING].into_iter().filter_map(|name| {
         let value = entries.get(&jam::state::storage_key(service, name))?;
-        Some(34 + name.len() + value.len())
+        Some((34 + name.len() + value.len()) as u64)
     });
-    let sizes = storage.collect::<Vec<_>>();
-    info.items = 2 + sizes.len() as u32;
-    info.bytes = (81 + code_len + sizes.iter().sum::<usize>()) as u64;
+    storage.fold((0, 0), |(items, bytes), entry| (items + 1, bytes + entry))
+}
+
+/// Gives a service a preimage that is available since slot 0.
+fn give(entries: &mut BTreeMap<StateKey, Bytes>, info: &mut ServiceInfo, service: u32, blob: Bytes) {
+    let (hash, len) = (blake2b(&[&blob]), blob.len());
+    entries.insert(request_key(service, hash, len as u32), vec![0_u32].encode().into());
+    entries.insert(preimage_key(service, hash), blob);
+    info.items += 2;
+    info.bytes += 81 + len as u64;
 }
 
 const NO_ENTROPY: Entropy =

@@ -62,6 +62,7 @@ pub mod chain;
 pub mod data;
 mod devnet;
 pub mod event;
+pub mod execution;
 pub mod faults;
 pub mod genesis;
 pub mod guarantor;
