@@ -1,6 +1,7 @@
 //! A whole network in one process, over real QUIC.
 
 use crate::{
+    authorizer::Authorizer,
     event::Event,
     execution::{Execution, SERVICES, Services},
     faults::Faults,
@@ -44,6 +45,8 @@ pub struct Config {
     pub base_port: Option<u16>,
     /// Where validators keep what must survive, each in a directory of its own; without it nothing does.
     pub data_dir: Option<PathBuf>,
+    /// Who may use the cores.
+    pub authorizer: Authorizer,
     /// How services are run.
     pub services: Services,
     /// What runs code.
@@ -62,6 +65,7 @@ impl Config {
             ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             base_port: None,
             data_dir: None,
+            authorizer: Authorizer::Null,
             services: SERVICES,
             engine: EngineKind::Auto,
         }
@@ -84,7 +88,10 @@ pub struct Devnet {
 impl Devnet {
     /// Starts all validators. Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let genesis = Genesis::new(params(config.cores), config.service, config.head);
+        let genesis = Genesis {
+            authorizer: config.authorizer,
+            ..Genesis::new(params(config.cores), config.service, config.head)
+        };
         let time = SystemClock::default();
         let execution = Execution::new(config.engine, config.services)?.shared();
         let faults = Faults::new(genesis.params.validators);

@@ -58,6 +58,7 @@
 //! # }
 //! ```
 
+pub mod authorizer;
 pub mod chain;
 pub mod data;
 mod devnet;

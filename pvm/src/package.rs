@@ -51,18 +51,25 @@ pub enum NoReport {
 }
 
 impl Machines {
-    /// Authorizes a package and refines its items, all by code.
-    pub fn evaluate(&self, evaluation: &Evaluation<'_>) -> Result<Evaluated, NoReport> {
+    /// Authorizes a package. Gives the authorizer's trace and the gas that it used.
+    pub fn authorize_package(&self, evaluation: &Evaluation<'_>) -> Result<(Bytes, u64), NoReport> {
         let Evaluation { params, core, bundle, lookup, limits } = *evaluation;
         let package = &bundle.package;
         let code = lookup(package.auth_code_host, package.auth_code_hash);
         let authorized = self.authorize(params, package, core, code.as_ref(), limits)?;
         let trace = authorized.trace.map_err(NoReport::Unauthorized)?;
+        Ok((trace, authorized.gas_used))
+    }
+
+    /// Authorizes a package and refines its items, all by code.
+    pub fn evaluate(&self, evaluation: &Evaluation<'_>) -> Result<Evaluated, NoReport> {
+        let Evaluation { params, core, bundle, lookup, limits } = *evaluation;
+        let package = &bundle.package;
+        let (trace, auth_gas_used) = self.authorize_package(evaluation)?;
         let extrinsics = by_item(bundle, |item| item.extrinsics.len(), &bundle.extrinsics);
         let segments = bundle.imports.iter().map(|import| import.segment.clone()).collect::<Vec<_>>();
         let imports = by_item(bundle, |item| item.imports.len(), &segments);
-        let mut out =
-            Evaluated { trace, auth_gas_used: authorized.gas_used, digests: vec![], exports: vec![] };
+        let mut out = Evaluated { trace, auth_gas_used, digests: vec![], exports: vec![] };
         let mut left = (params.report_output_bytes_max as usize).saturating_sub(out.trace.len());
         for (item, declared) in package.items.iter().enumerate() {
             let refined = self.refine(&RefineInput {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    authorizer::Authorizer,
     execution::{Execution, Services},
     genesis,
     genesis::Genesis,
@@ -85,7 +86,7 @@ impl Bench {
                 prerequisites: [].into(),
             },
             core,
-            authorizer: genesis::NULL_AUTHORIZER,
+            authorizer: Authorizer::Null.hash(&rules.service.builder),
             auth_gas_used: 0,
             auth_output: Default::default(),
             segment_roots: Default::default(),

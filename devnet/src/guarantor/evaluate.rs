@@ -44,9 +44,15 @@ pub fn evaluate(
     bundle: &Bundle,
     bytes: &[u8],
 ) -> Result<Evaluated, PackageRefusal> {
+    let began = Instant::now();
+    let limits = Limits { heap_bytes_max: HEAP_BYTES_MAX, is_late: &|| began.elapsed() > TIME_MAX };
+    let accounts = Accounts::new(&rules.params, services);
+    let anchor = bundle.package.context.lookup_anchor_slot;
+    let lookup = |service, hash| accounts.historical(service, anchor, hash);
+    let evaluation = Evaluation { params: &rules.params, core, bundle, lookup: &lookup, limits };
     let refined = match rules.execution.services() {
-        Services::Code => by_code(rules, services, core, bundle)?,
-        Services::Native => natively(rules, bundle)?,
+        Services::Code => by_code(rules, &evaluation)?,
+        Services::Native => natively(rules, &evaluation)?,
     };
     let package = &bundle.package;
     let tree = SegmentTree::new(&refined.exports);
@@ -73,25 +79,10 @@ pub fn evaluate(
 }
 
 /// By the code on chain. A report of a failure would cost the core a slot and help nobody, so it is a refusal.
-fn by_code(
-    rules: &Rules,
-    services: &Entries,
-    core: u16,
-    bundle: &Bundle,
-) -> Result<pvm::Evaluated, PackageRefusal> {
-    let params = &rules.params;
-    bundle.package.check(params)?;
-    bundle.check(&BTreeMap::new())?;
-    let accounts = Accounts::new(params, services);
-    let anchor = bundle.package.context.lookup_anchor_slot;
-    let began = Instant::now();
-    let limits = Limits { heap_bytes_max: HEAP_BYTES_MAX, is_late: &|| began.elapsed() > TIME_MAX };
-    let lookup = |service, hash| accounts.historical(service, anchor, hash);
-    let evaluation = Evaluation { params, core, bundle, lookup: &lookup, limits };
-    let evaluated = rules.execution.machines().evaluate(&evaluation).map_err(|why| match why {
-        NoReport::Unauthorized(why) => PackageRefusal::Unauthorized(why),
-        NoReport::Fault(fault) => PackageRefusal::Machine(fault),
-    })?;
+fn by_code(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
+    evaluation.bundle.package.check(&rules.params)?;
+    evaluation.bundle.check(&BTreeMap::new())?;
+    let evaluated = rules.execution.machines().evaluate(evaluation).map_err(refused)?;
     for digest in &evaluated.digests {
         match &digest.result {
             WorkResult::Failed(why) => return Err(PackageRefusal::Failed(*why)),
@@ -109,8 +100,17 @@ fn said(output: &[u8]) -> String {
     String::from_utf8_lossy(output).chars().filter(|letter| !letter.is_control()).take(200).collect()
 }
 
-/// Our service natively.
-fn natively(rules: &Rules, bundle: &Bundle) -> Result<pvm::Evaluated, PackageRefusal> {
+fn refused(why: NoReport) -> PackageRefusal {
+    match why {
+        NoReport::Unauthorized(why) => PackageRefusal::Unauthorized(why),
+        NoReport::Fault(fault) => PackageRefusal::Machine(fault),
+    }
+}
+
+/// Our service natively. Authorizers are always code.
+fn natively(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
+    let bundle = evaluation.bundle;
+    let (trace, auth_gas_used) = rules.execution.machines().authorize_package(evaluation).map_err(refused)?;
     let output = refine_bundle(bundle, &rules.service, &rules.params)?;
     let package = &bundle.package;
     let digest = |item: &jam::WorkItem| WorkDigest {
@@ -127,10 +127,9 @@ fn natively(rules: &Rules, bundle: &Bundle) -> Result<pvm::Evaluated, PackageRef
             exports: output.exports.len() as u16,
         },
     };
-    let token = String::from_utf8_lossy(&package.authorization);
     Ok(pvm::Evaluated {
-        trace: format!("Auth=<{token}>").into_bytes().into(),
-        auth_gas_used: 0,
+        trace,
+        auth_gas_used,
         digests: package.items.iter().map(digest).collect(),
         exports: output.exports,
     })

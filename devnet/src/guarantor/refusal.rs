@@ -14,9 +14,6 @@ pub enum PackageRefusal {
     /// It is more than the chain allows.
     #[error("oversize: {0}")]
     Limit(#[from] PackageLimit),
-    /// The authorizer does not accept the token.
-    #[error("unauthorized: the token is not what the authorizer was set up with")]
-    Token,
     /// The authorizer's code does not let it pass.
     #[error("unauthorized: the authorizer ended with: {0}")]
     Unauthorized(WorkError),
@@ -52,7 +49,7 @@ impl PackageRefusal {
         match self {
             Self::Chain(refusal) => refusal.to_string(),
             Self::Limit(_) | Self::Refine(RefineError::Package(_)) => "oversize".into(),
-            Self::Token | Self::Unauthorized(_) => "unauthorized".into(),
+            Self::Unauthorized(_) => "unauthorized".into(),
             Self::Failed(_) | Self::Answer(_) => "does_not_refine".into(),
             Self::Bundle(_) => "tampered_bundle".into(),
             Self::Machine(_) => "machine".into(),

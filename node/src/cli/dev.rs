@@ -88,7 +88,7 @@ async fn start(
         options,
         ..
     } = args;
-    let Chain { params, config, genesis, .. } = chain;
+    let Chain { params, config, genesis, authorizer, .. } = chain;
     let data_dir = options.data_dir.clone();
     if let Some(directory) = &data_dir {
         // The validators' files beside it say less of why.
@@ -99,6 +99,7 @@ async fn start(
         cores: params.cores,
         slot_ms,
         finality_lag,
+        authorizer,
         services: execution.services(),
         engine: execution.engine(),
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
