@@ -201,6 +201,11 @@ impl Ed25519Secret {
         Ed25519Key(<[u8; 32]>::from(self.0.verification_key()).into())
     }
 
+    /// Signs bytes of a protocol above this one. They must begin with words of their own, so that this is no signature of anything else.
+    pub fn sign_bytes(&self, message: &[u8]) -> Signature {
+        FixedBytes(self.0.sign(message).into())
+    }
+
     /// Signs `subject` for a purpose.
     pub fn sign(&self, purpose: Purpose, subject: Hash) -> Signature {
         FixedBytes(self.0.sign(&purpose.message(subject)).into())
