@@ -18,7 +18,12 @@ static MACHINES: LazyLock<Machines> =
 
 /// What the program answers to a bundle whose data is checked. `preimages` are what the service has at the lookup anchor, beside its
 /// code.
-pub fn refined(bundle: &Bundle, config: &Config, params: &Params, preimages: &[(jam::Hash, Bytes)]) -> Refined {
+pub fn refined(
+    bundle: &Bundle,
+    config: &Config,
+    params: &Params,
+    preimages: &[(jam::Hash, Bytes)],
+) -> Refined {
     let code = config.code();
     let lookup = |_, hash| match hash == config.code_hash {
         true => Some(code.clone()),

@@ -4,7 +4,8 @@ use super::field::Field;
 use alloc::vec::Vec;
 
 /// A cube root of one: `LAMBDA · (x, y)` is `(BETA · x, y)`.
-const BETA: Field = Field([0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710]);
+const BETA: Field =
+    Field([0xc139_6c28_7195_01ee, 0x9cf0_4975_12f5_8995, 0x6e64_479e_ac34_34e9, 0x7ae9_6a2b_657c_0710]);
 
 /// A point that is not the zero of the group.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +25,18 @@ pub(super) struct Jacobian {
 impl Affine {
     /// The generator.
     pub(super) const GENERATOR: Self = Self {
-        x: Field([0x59f2_815b_16f8_1798, 0x029b_fcdb_2dce_28d9, 0x55a0_6295_ce87_0b07, 0x79be_667e_f9dc_bbac]),
-        y: Field([0x9c47_d08f_fb10_d4b8, 0xfd17_b448_a685_5419, 0x5da4_fbfc_0e11_08a8, 0x483a_da77_26a3_c465]),
+        x: Field([
+            0x59f2_815b_16f8_1798,
+            0x029b_fcdb_2dce_28d9,
+            0x55a0_6295_ce87_0b07,
+            0x79be_667e_f9dc_bbac,
+        ]),
+        y: Field([
+            0x9c47_d08f_fb10_d4b8,
+            0xfd17_b448_a685_5419,
+            0x5da4_fbfc_0e11_08a8,
+            0x483a_da77_26a3_c465,
+        ]),
     };
 
     /// The point with this x and a y of this parity, if there is one.
@@ -163,7 +174,9 @@ pub(super) fn sum(terms: &[Term<'_>]) -> Jacobian {
         for term in terms {
             for (half, multiples) in term.halves.iter().zip([term.multiples, term.turned]) {
                 let digit = half.digits[at];
-                if let Some(point) = multiples.get(usize::from(digit.unsigned_abs() / 2)).filter(|_| digit != 0) {
+                if let Some(point) =
+                    multiples.get(usize::from(digit.unsigned_abs() / 2)).filter(|_| digit != 0)
+                {
                     out = out.plus(&point.negated_if((digit < 0) != half.minus));
                 }
             }
