@@ -1,5 +1,6 @@
 //! Blocks that any validator can re-execute: what `bundler` builds, `service` must accept, and nothing else.
 
+mod accumulate;
 mod build;
 mod limits;
 mod random;
