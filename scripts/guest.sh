@@ -69,7 +69,7 @@ EOF
 }
 
 check() {
-  local copy hash committed
+  local hash committed
   committed=$(sed -n 's/^hash = "\(.*\)"/\1/p' "$blob.toml")
   if ! grep -qF "\"$(compiler)\"" "$blob.toml"; then
     echo "guest: skipped, the committed blob is of another compiler than $(compiler)"
