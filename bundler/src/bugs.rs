@@ -72,7 +72,7 @@ impl Bundler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Authorizer, PackError};
+    use crate::{Authorizer, PackError, Token};
     use alloy_primitives::{Address, B256, Bytes};
     use jam::{HeaderHash, Params};
     use service::{Config, genesis::Genesis, refine::RefineError};
@@ -95,8 +95,12 @@ mod tests {
         let secret = Ed25519Secret::trivial(9);
         let config = Config::new(7, B256::ZERO, secret.public());
         let genesis = Genesis::dev(&config);
-        let authorizer =
-            Authorizer { host: 0, code_hash: B256::ZERO, config: Bytes::new(), token: Bytes::new() };
+        let authorizer = Authorizer {
+            host: 0,
+            code_hash: B256::ZERO,
+            config: Bytes::new(),
+            token: Token::Fixed(Bytes::new()),
+        };
         let mut bundler = Bundler::new(config, Params::TINY, authorizer);
         let parent = Parent::new(genesis.header.clone(), genesis.layer());
         let (mut on, mut pieces, mut drafts) = (parent.clone(), Vec::<Piece>::new(), vec![]);

@@ -32,7 +32,7 @@
 //!
 //! ```
 //! use alloy_primitives::{Address, Bytes};
-//! use bundler::{Authorizer, Bundler, Draft, Opening, Parent};
+//! use bundler::{Authorizer, Bundler, Draft, Opening, Parent, Token};
 //! use jam::{Ed25519Secret, Params};
 //! use service::{Config, genesis::Genesis};
 //!
@@ -40,7 +40,7 @@
 //! let config = Config::new(7, [1; 32].into(), secret.public());
 //! let genesis = Genesis::dev(&config);
 //! let authorizer =
-//!     Authorizer { host: 0, code_hash: [2; 32].into(), config: Bytes::new(), token: Bytes::new() };
+//!     Authorizer { host: 0, code_hash: [2; 32].into(), config: Bytes::new(), token: Token::Fixed(Bytes::new()) };
 //! let bundler = Bundler::new(config, Params::TINY, authorizer);
 //!
 //! let parent = Parent::new(genesis.header.clone(), genesis.layer());
@@ -71,7 +71,7 @@ pub use bugs::Mistake;
 pub use draft::{Draft, DraftError};
 pub use limits::{BUNDLE_BYTES_MAX, Limit, Limits, RUN_GAS_MAX, TRANSACTIONS_MAX};
 pub use open::{OpenBlock, OpenError};
-pub use package::{Authorizer, Packaged, RebuildError, Refined};
+pub use package::{Authorizer, Packaged, RebuildError, Refined, Token};
 pub use refused::{NotNow, Refused};
 pub use run::{PackError, PackedRun, Piece};
 pub use seal::{SealError, Sealed};

@@ -7,7 +7,9 @@ use crate::{
     seal::Sealed,
 };
 use alloy_primitives::Bytes;
-use jam::{Bundle, Hash, HeaderHash, PackageHash, RefineContext, WorkItem, WorkPackage, codec::Encode};
+use jam::{
+    Bundle, Ed25519Secret, Hash, HeaderHash, PackageHash, RefineContext, WorkItem, WorkPackage, codec::Encode,
+};
 use service::{
     accumulate::Claim,
     execution::{Execution, Rules},
@@ -29,7 +31,7 @@ pub(crate) const NOWHERE: RefineContext = RefineContext {
 };
 
 /// What lets a package onto a core.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Authorizer {
     /// The service that keeps the authorizer's code.
     pub host: u32,
@@ -38,12 +40,46 @@ pub struct Authorizer {
     /// What the authorizer was set up with.
     pub config: Bytes,
     /// What convinces it.
-    pub token: Bytes,
+    pub token: Token,
 }
+
+/// What convinces an authorizer.
+#[derive(Clone, Debug)]
+pub enum Token {
+    /// The same for every package.
+    Fixed(Bytes),
+    /// A signature of the package with this key.
+    Signature(Box<Ed25519Secret>),
+    /// A signature with a key that is not here: zeros in its place. Such a package is to be looked at, not to be sent.
+    Unsigned,
+}
+
+/// What a signature of a package begins with, so that it is one of nothing else.
+const CONTEXT: &[u8] = b"pectin_package";
+/// Bytes of a signature.
+const SIGNATURE_BYTES: usize = 64;
 
 impl Authorizer {
     pub(crate) fn bytes(&self) -> usize {
-        self.config.len() + self.token.len()
+        self.config.len() + self.token.placeholder().len()
+    }
+}
+
+impl Token {
+    /// What stands in a package before it is signed.
+    fn placeholder(&self) -> Bytes {
+        match self {
+            Self::Fixed(token) => token.clone(),
+            Self::Signature(_) | Self::Unsigned => Bytes::from_static(&[0; SIGNATURE_BYTES]),
+        }
+    }
+
+    /// Signs a package in which the placeholder stands. The same package gets the same signature.
+    fn complete(&self, package: &mut WorkPackage) {
+        if let Self::Signature(secret) = self {
+            let message = [CONTEXT, &package.encode()].concat();
+            package.authorization = secret.sign_bytes(&message).to_vec().into();
+        }
     }
 }
 
@@ -148,7 +184,8 @@ impl Bundler {
 
     /// One version of a run. Versions differ in the context alone.
     pub fn package(&self, refined: &Refined, context: RefineContext) -> Packaged {
-        let bundle = self.bundle(refined, context);
+        let mut bundle = self.bundle(refined, context);
+        self.authorizer.token.complete(&mut bundle.package);
         Packaged { run: refined.run, hash: bundle.package.hash(), bundle }
     }
 
@@ -228,7 +265,7 @@ impl Bundler {
             auth_code_host: self.authorizer.host,
             auth_code_hash: self.authorizer.code_hash,
             context,
-            authorization: self.authorizer.token.clone(),
+            authorization: self.authorizer.token.placeholder(),
             authorizer_config: self.authorizer.config.clone(),
             items: vec![refined.item.clone()],
         };

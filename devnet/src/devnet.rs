@@ -1,7 +1,9 @@
 //! A whole network in one process, over real QUIC.
 
 use crate::{
+    authorizer::Authorizer,
     event::Event,
+    execution::{Execution, SERVICES, Services},
     faults::Faults,
     genesis::{Genesis, params},
     validator::{Options, StartError, Status, Validator, clock},
@@ -9,6 +11,7 @@ use crate::{
 use ::clock::SystemClock;
 use jam::{ChainSpec, SlotClock, spec::Bootnode};
 use parking_lot::Mutex;
+use pvm::EngineKind;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -42,6 +45,12 @@ pub struct Config {
     pub base_port: Option<u16>,
     /// Where validators keep what must survive, each in a directory of its own; without it nothing does.
     pub data_dir: Option<PathBuf>,
+    /// Who may use the cores.
+    pub authorizer: Authorizer,
+    /// How services are run.
+    pub services: Services,
+    /// What runs code.
+    pub engine: EngineKind,
 }
 
 impl Config {
@@ -56,6 +65,9 @@ impl Config {
             ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             base_port: None,
             data_dir: None,
+            authorizer: Authorizer::Null,
+            services: SERVICES,
+            engine: EngineKind::Auto,
         }
     }
 }
@@ -68,6 +80,7 @@ pub struct Devnet {
     clock: SlotClock,
     time: SystemClock,
     faults: Faults,
+    execution: Execution,
     events: broadcast::Sender<Event>,
     validators: Mutex<Vec<Option<Validator>>>,
 }
@@ -75,15 +88,19 @@ pub struct Devnet {
 impl Devnet {
     /// Starts all validators. Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<Self, StartError> {
-        let genesis = Genesis::new(params(config.cores), config.service, config.head);
+        let genesis = Genesis {
+            authorizer: config.authorizer,
+            ..Genesis::new(params(config.cores), config.service, config.head)
+        };
         let time = SystemClock::default();
+        let execution = Execution::new(config.engine, config.services)?.shared();
         let faults = Faults::new(genesis.params.validators);
         let events = broadcast::Sender::new(EVENTS_MAX);
         let mut spec = genesis.spec(&[]);
         let mut validators = Vec::new();
         for index in 0..genesis.params.validators {
             let port = config.base_port.map_or(0, |base| base.saturating_add(index));
-            let options = options(&config, &spec, index, SocketAddr::new(config.ip, port), &time);
+            let options = options(&config, &spec, index, SocketAddr::new(config.ip, port), &time, &execution);
             validators.push(Validator::watched(options, faults.clone(), events.clone())?);
         }
         let addresses = validators.iter().map(Validator::local_addr).collect::<Result<Vec<_>, _>>()?;
@@ -92,7 +109,7 @@ impl Devnet {
             validator.begin(&spec.bootnodes);
         }
         let validators = Mutex::new(validators.into_iter().map(Some).collect());
-        Ok(Self { clock: clock(config.slot_ms), time, config, spec, faults, events, validators })
+        Ok(Self { clock: clock(config.slot_ms), time, config, spec, faults, execution, events, validators })
     }
 
     /// The chain specification, with all validators as bootnodes.
@@ -157,7 +174,7 @@ impl Devnet {
         let Some(node) = self.spec.bootnodes.get(place).filter(|_| is_down) else { return Ok(false) };
         let mut attempt = 0;
         let mut validator = loop {
-            let options = options(&self.config, &self.spec, index, node.addr, &self.time);
+            let options = options(&self.config, &self.spec, index, node.addr, &self.time, &self.execution);
             match Validator::watched(options, self.faults.clone(), self.events.clone()) {
                 Err(StartError::Bind(_) | StartError::Store(_)) if attempt < BIND_ATTEMPTS => {
                     attempt += 1;
@@ -185,7 +202,14 @@ impl Devnet {
     }
 }
 
-fn options(config: &Config, spec: &ChainSpec, index: u16, listen: SocketAddr, time: &SystemClock) -> Options {
+fn options(
+    config: &Config,
+    spec: &ChainSpec,
+    index: u16,
+    listen: SocketAddr,
+    time: &SystemClock,
+    execution: &Execution,
+) -> Options {
     Options {
         spec: spec.clone(),
         index,
@@ -194,5 +218,6 @@ fn options(config: &Config, spec: &ChainSpec, index: u16, listen: SocketAddr, ti
         slot_ms: config.slot_ms,
         finality_lag: config.finality_lag,
         time: time.clone(),
+        execution: execution.clone(),
     }
 }

@@ -1,11 +1,10 @@
-//! How a chain begins: validators with trivial keys, the null authorizer on every core, and our service with its
-//! builder's key.
+//! How a chain begins: validators with trivial keys, one authorizer on every core, and our service with its builder's key.
 //!
-//! The chain specification (JIP-4) says all of it, so whoever has the file can run a validator or a builder: the
-//! service's configuration stands in the state in the place of its code, and its head is the first EVM block.
+//! The chain specification (JIP-4) says all of it, so whoever has the file can run a validator or a builder: the service's code, which
+//! has its configuration, and the authorizers' code are preimages of the service, and its head is the first EVM block.
 
-use crate::{chain::State, keys::Keys};
-use alloy_primitives::{Bytes, FixedBytes, b256};
+use crate::{authorizer::Authorizer, chain::State, keys::Keys};
+use alloy_primitives::{Bytes, FixedBytes};
 use jam::{
     ChainSpec, Hash, Header, HeaderHash, Params,
     codec::{Decode, Encode},
@@ -18,8 +17,8 @@ use jam::{
     spec::{Bootnode, StateKey},
     state::{
         Accumulated, AuthPool, AuthPools, AuthQueue, AuthQueues, DisputeRecords, Entropy, PendingReports,
-        Privileges, ReadyQueue, RecentBlock, RecentBlocks, Safrole, ServiceInfo, SlotSealers, Validators,
-        preimage_key, request_key, service_key,
+        Privileges, ReadyQueue, RecentBlock, RecentBlocks, Safrole, ServiceInfo, SlotSealers, StateIndex,
+        Validators, preimage_key, request_key, service_key,
     },
 };
 use service::{
@@ -29,15 +28,8 @@ use service::{
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 use types::BlockId;
 
-/// The code of the authorizer that lets everything pass whose token is its configuration.
-pub const NULL_AUTHORIZER_CODE: Hash =
-    b256!("f8d86b97d65319a078e5840f1614c296a5254217794dcc910e72ca174e3c2e86");
-/// The null authorizer with an empty configuration, as pools and queues know it.
-pub const NULL_AUTHORIZER: Hash = b256!("2357426f2313559a271d6782dc00197b379f79cbe3c6a1e72f61f7b592c509f8");
 /// The number of our service on a dev chain.
 pub const SERVICE: u32 = 7;
-/// The service that would keep authorizers' code; nobody looks it up, the null authorizer is known.
-pub const AUTHORIZER_HOST: u32 = 0;
 /// More than any storage needs.
 const BALANCE: u64 = 1 << 60;
 /// Gas that a work item must bring at least.
@@ -54,6 +46,8 @@ pub struct Genesis {
     pub service: ServiceConfig,
     /// The first EVM block.
     pub head: BlockId,
+    /// Who may use the cores.
+    pub authorizer: Authorizer,
     /// Where validators listen, if that never changes: then the state says so too.
     pub fixed_addresses: Option<Vec<SocketAddr>>,
 }
@@ -90,7 +84,8 @@ pub fn params(cores: u16) -> Params {
 impl Genesis {
     /// A chain with this service and this first EVM block.
     pub fn new(params: Params, service: ServiceConfig, head: BlockId) -> Self {
-        Self { id: "pectin-dev".into(), params, service, head, fixed_addresses: None }
+        let authorizer = Authorizer::default();
+        Self { id: "pectin-dev".into(), params, service, head, authorizer, fixed_addresses: None }
     }
 
     /// The validators: trivial keys.
@@ -133,8 +128,9 @@ impl Genesis {
             tickets: vec![],
         };
         let sets = ValidatorSets { previous: validators.clone(), current: validators.clone(), safrole };
-        let queue = AuthQueue { authorizers: vec![NULL_AUTHORIZER; usize::from(params.auth_queue_len)] };
-        let pool = AuthPool { authorizers: vec![NULL_AUTHORIZER; usize::from(params.auth_pool_max)] };
+        let authorizer = self.authorizer.hash(&self.service.builder);
+        let queue = AuthQueue { authorizers: vec![authorizer; usize::from(params.auth_queue_len)] };
+        let pool = AuthPool { authorizers: vec![authorizer; usize::from(params.auth_pool_max)] };
         let mut recent = RecentBlocks::EMPTY;
         recent.log.append(history::accumulate_root(&[]));
         recent.blocks.push(RecentBlock {
@@ -163,49 +159,50 @@ impl Genesis {
         }
     }
 
-    /// The service's account: its code, the record that it was asked for, and its storage.
+    /// The service's account: its code, the authorizers' code, the records that they were asked for, and its storage. A public network
+    /// may have a service 0 that makes others; here nobody has that number.
     fn service_entries(&self) -> BTreeMap<StateKey, Bytes> {
         let (id, code) = (self.service.service, self.service.code());
-        let hash = blake2b(&[&code]);
-        let mut entries = BTreeMap::new();
-        entries.insert(preimage_key(id, hash), code.clone());
-        // Available since slot 0.
-        entries.insert(request_key(id, hash, code.len() as u32), vec![0_u32].encode().into());
         let storage = ServiceState::new(self.head).storage(id);
-        entries.extend(storage.into_iter().filter_map(|(key, value)| Some((key, value?))));
+        let mut entries =
+            storage.into_iter().filter_map(|(key, value)| Some((key, value?))).collect::<BTreeMap<_, _>>();
+        let (items, bytes) = count_storage(&entries, id);
         let mut info = ServiceInfo {
             version: 0,
-            code_hash: hash,
+            code_hash: blake2b(&[&code]),
             balance: BALANCE,
             min_item_gas: MIN_ITEM_GAS,
             min_memo_gas: MIN_ITEM_GAS,
-            bytes: 0,
+            bytes,
             deposit_offset: 0,
-            items: 0,
+            items,
             creation_slot: 0,
             last_accumulation_slot: 0,
             parent_service: id,
         };
-        measure(&mut info, code.len(), &entries, id);
+        give(&mut entries, &mut info, id, code);
+        Authorizer::ALL.iter().for_each(|authorizer| give(&mut entries, &mut info, id, authorizer.code()));
         entries.insert(service_key(id), info.encode().into());
         entries
     }
 }
 
-/// Counts a service's storage as the Gray Paper does: two items for a preimage, one for each entry.
-pub(crate) fn measure(
-    info: &mut ServiceInfo,
-    code_len: usize,
-    entries: &BTreeMap<StateKey, Bytes>,
-    service: u32,
-) {
+/// Items and bytes of what our service has in its storage, as the Gray Paper counts them.
+pub(crate) fn count_storage(entries: &BTreeMap<StateKey, Bytes>, service: u32) -> (u32, u64) {
     let storage = [HEAD, WAITING].into_iter().filter_map(|name| {
         let value = entries.get(&jam::state::storage_key(service, name))?;
-        Some(34 + name.len() + value.len())
+        Some((34 + name.len() + value.len()) as u64)
     });
-    let sizes = storage.collect::<Vec<_>>();
-    info.items = 2 + sizes.len() as u32;
-    info.bytes = (81 + code_len + sizes.iter().sum::<usize>()) as u64;
+    storage.fold((0, 0), |(items, bytes), entry| (items + 1, bytes + entry))
+}
+
+/// Gives a service a preimage that is available since slot 0.
+fn give(entries: &mut BTreeMap<StateKey, Bytes>, info: &mut ServiceInfo, service: u32, blob: Bytes) {
+    let (hash, len) = (blake2b(&[&blob]), blob.len());
+    entries.insert(request_key(service, hash, len as u32), vec![0_u32].encode().into());
+    entries.insert(preimage_key(service, hash), blob);
+    info.items += 2;
+    info.bytes += 81 + len as u64;
 }
 
 const NO_ENTROPY: Entropy =
@@ -235,6 +232,15 @@ pub fn service_of(spec: &ChainSpec) -> Result<(ServiceConfig, ServiceState), NoS
         return Ok((config, ServiceState::from_storage(service, entry)?));
     }
     Err(NoService::NotThere)
+}
+
+/// Which authorizer lets the builder of a service onto the cores of a chain specification; `None` if it is none of these.
+pub fn authorizer_of(spec: &ChainSpec, service: &ServiceConfig) -> Option<Authorizer> {
+    let pools = spec.genesis_state.get(&StateIndex::AuthPools.key())?;
+    let pools = AuthPools::decode(pools, &spec.params).ok()?;
+    let first = pools.cores.first()?;
+    let known = |authorizer: &Authorizer| first.authorizers.contains(&authorizer.hash(&service.builder));
+    Authorizer::ALL.into_iter().find(known)
 }
 
 /// The service whose account has this key.
@@ -268,8 +274,15 @@ mod tests {
     }
 
     #[test]
-    fn the_null_authorizer_is_the_published_one() {
-        assert_eq!(blake2b(&[NULL_AUTHORIZER_CODE.as_slice()]), NULL_AUTHORIZER);
+    fn a_specification_says_who_may_use_the_cores() {
+        for authorizer in Authorizer::ALL {
+            let spec = Genesis { authorizer, ..genesis(2) }.spec(&[]);
+            assert_eq!(authorizer_of(&spec, &genesis(2).service), Some(authorizer));
+            let other =
+                ServiceConfig { builder: jam::Ed25519Secret::trivial(1).public(), ..genesis(2).service };
+            let expected = Some(Authorizer::Null).filter(|_| authorizer == Authorizer::Null);
+            assert_eq!(authorizer_of(&spec, &other), expected);
+        }
     }
 
     #[test]

@@ -58,10 +58,12 @@
 //! # }
 //! ```
 
+pub mod authorizer;
 pub mod chain;
 pub mod data;
 mod devnet;
 pub mod event;
+pub mod execution;
 pub mod faults;
 pub mod genesis;
 pub mod guarantor;

@@ -12,6 +12,7 @@ use jam::{
     hash::blake2b,
     merkle::SegmentTree,
     params::SEGMENT_BYTES,
+    spec::StateKey,
 };
 use parking_lot::Mutex;
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
@@ -33,10 +34,13 @@ const EXPORTS_MAX: u64 = 4096;
 /// Memory for pages of the file. There are six of them in one process, and little of them is read.
 const CACHE_BYTES: usize = 4 << 20;
 
+/// An entry of the state that is not written with each finalized state unless it changed.
+const LARGE_BYTES: usize = 32 << 10;
+
 const CHAIN: &str = "chain";
 const STATE: &str = "state";
 /// The layout of the file.
-const VERSION: &[u8] = b"pectin-validator/1";
+const VERSION: &[u8] = b"pectin-validator/2";
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +84,8 @@ pub enum StoreError {
 pub struct Store {
     db: Database,
     path: PathBuf,
+    /// The large entries of the chain specification; those that did not change are not written again.
+    large: Entries,
     /// Where the exported segments with some root are.
     exported: Mutex<HashMap<Hash, u64>>,
 }
@@ -103,7 +109,9 @@ impl Store {
         let path = directory.join("validator.redb");
         let db = Database::builder().set_cache_size(CACHE_BYTES).create(&path);
         let db = db.map_err(|error| StoreError::File { path: path.clone(), error: boxed(error) })?;
-        let mut store = Self { db, path, exported: Mutex::default() };
+        let large = spec.genesis_state.iter().filter(|(_, value)| value.len() >= LARGE_BYTES);
+        let large = large.map(|(key, value)| (*key, value.clone())).collect();
+        let mut store = Self { db, path, large, exported: Mutex::default() };
         let state = jam::trie::root(&spec.genesis_state);
         let identity = [VERSION, spec.genesis_hash().as_slice(), state.as_slice()].concat();
         match store.run(|| store.meta(CHAIN))? {
@@ -186,7 +194,7 @@ impl Store {
             };
             blocks.retain(|hash, _| stays(hash)).map_err(boxed)?;
             let mut meta = write.open_table(META).map_err(boxed)?;
-            meta.insert(STATE, &checkpoint(last)[..]).map_err(boxed)?;
+            meta.insert(STATE, &checkpoint(last, &self.large)[..]).map_err(boxed)?;
             drop((chain, blocks, meta));
             write.commit().map_err(boxed)
         })
@@ -244,15 +252,15 @@ impl Store {
     }
 
     /// The tree as it was left, or a new one. Blocks above the finalized one are checked again.
-    pub fn load(&self, rules: Rules, limits: TreeLimits, spec: &ChainSpec) -> Result<Tree, StoreError> {
-        let genesis = || Node::given(&rules, spec.genesis_block(), 0, spec.genesis_state.clone());
+    pub fn load(&self, rules: &Rules, limits: TreeLimits, spec: &ChainSpec) -> Result<Tree, StoreError> {
+        let genesis = || Node::given(rules, spec.genesis_block(), 0, spec.genesis_state.clone());
         let start = match self.run(|| self.meta(STATE))? {
             None => genesis().map_err(|error| self.damaged(error.to_string()))?,
-            Some(bytes) => self.read_checkpoint(&rules, &bytes)?,
+            Some(bytes) => self.read_checkpoint(rules, &bytes)?,
         };
         let (start_hash, start_height) = (start.hash, start.height);
-        let mut tree = Tree::new(rules, limits, start);
-        let finalized = self.finalized(&rules)?;
+        let mut tree = Tree::new(rules.clone(), limits, start);
+        let finalized = self.finalized(rules)?;
         if start_hash != spec.genesis_hash() && finalized.first().is_some_and(|(height, _)| *height == 1) {
             tree.remember(0, Arc::new(spec.genesis_block()));
         }
@@ -261,7 +269,7 @@ impl Store {
                 tree.remember(height, Arc::new(block));
             }
         }
-        let mut above = self.above(&rules)?;
+        let mut above = self.above(rules)?;
         above.sort_by_key(|block| block.header.slot);
         for block in above {
             // Its parent may have been lost with what was not durable; then it will be asked for again.
@@ -276,9 +284,13 @@ impl Store {
         if blake2b(&[rest]) != *sum {
             return Err(damaged());
         }
-        let decoded = <(u64, (Block, Vec<(jam::spec::StateKey, Bytes)>))>::decode(rest, &rules.params);
+        let decoded = <(u64, (Block, Vec<(StateKey, Option<Bytes>)>))>::decode(rest, &rules.params);
         let (height, (block, entries)) = decoded.map_err(|_| damaged())?;
-        Node::given(rules, block, height, entries.into_iter().collect()).map_err(|_| damaged())
+        let whole = |(key, value): (StateKey, Option<Bytes>)| {
+            Some((key, value.or_else(|| self.large.get(&key).cloned())?))
+        };
+        let entries = entries.into_iter().map(whole).collect::<Option<_>>().ok_or_else(damaged)?;
+        Node::given(rules, block, height, entries).map_err(|_| damaged())
     }
 
     fn finalized(&self, rules: &Rules) -> Result<Vec<(u64, Block)>, StoreError> {
@@ -334,11 +346,16 @@ impl Store {
 }
 
 /// A finalized block with its state, and a hash over both.
-fn checkpoint(node: &Node) -> Vec<u8> {
+///
+/// Large entries of the chain specification that did not change, such as a service's code, are only named.
+fn checkpoint(node: &Node, large: &Entries) -> Vec<u8> {
     let entries: &Entries = &node.entries;
     let mut bytes = node.height.encode();
     node.block.encode_to(&mut bytes);
-    entries.iter().map(|(key, value)| (*key, value.clone())).collect::<Vec<_>>().encode_to(&mut bytes);
+    let differs = |key: &StateKey, value: &&Bytes| large.get(key) != Some(*value);
+    let entries =
+        entries.iter().map(|(key, value)| (*key, Some(value).filter(|value| differs(key, value)).cloned()));
+    entries.collect::<Vec<_>>().encode_to(&mut bytes);
     let mut out = blake2b(&[&bytes]).to_vec();
     out.append(&mut bytes);
     out
@@ -349,9 +366,12 @@ mod tests {
     use super::*;
     use crate::{
         chain::Ingredients,
+        execution::{Execution, Services},
         genesis::{self, Genesis},
         keys::Keys,
     };
+
+    use pvm::EngineKind;
 
     fn spec(head: u8) -> ChainSpec {
         let service = service::Config::native(genesis::SERVICE, jam::Ed25519Secret::trivial(99).public());
@@ -359,7 +379,8 @@ mod tests {
     }
 
     fn rules(spec: &ChainSpec) -> Rules {
-        Rules { params: spec.params, service: genesis::service_of(spec).unwrap().0 }
+        let execution = Execution::new(EngineKind::Interpreter, Services::Native).unwrap();
+        Rules { params: spec.params, service: genesis::service_of(spec).unwrap().0, execution }
     }
 
     /// Blocks of so many slots, each written, all but the last two final.
@@ -389,7 +410,7 @@ mod tests {
     fn a_tree_comes_back_and_goes_on() {
         let directory = tempfile::tempdir().unwrap();
         let spec = spec(1);
-        let load = |store: &Store| store.load(rules(&spec), TreeLimits::default(), &spec).unwrap();
+        let load = |store: &Store| store.load(&rules(&spec), TreeLimits::default(), &spec).unwrap();
         let store = Store::open(directory.path(), &spec).unwrap();
         let mut tree = load(&store);
         let segments = vec![Bytes::from(vec![7; SEGMENT_BYTES]), Bytes::from(vec![8; SEGMENT_BYTES])];
@@ -419,14 +440,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let spec = spec(1);
         let store = Store::open(directory.path(), &spec).unwrap();
-        let mut tree = store.load(rules(&spec), TreeLimits::default(), &spec).unwrap();
+        let mut tree = store.load(&rules(&spec), TreeLimits::default(), &spec).unwrap();
         grow(&store, &mut tree, 5..10);
         assert!(matches!(Store::open(directory.path(), &spec), Err(StoreError::File { .. })), "in use");
 
         let mut checkpoint = store.meta(STATE).unwrap().unwrap();
         checkpoint[100] ^= 1;
         store.put_meta(STATE, &checkpoint).unwrap();
-        let damaged = store.load(rules(&spec), TreeLimits::default(), &spec).unwrap_err().to_string();
+        let damaged = store.load(&rules(&spec), TreeLimits::default(), &spec).unwrap_err().to_string();
         assert!(damaged.ends_with("is damaged: the finalized state"), "{damaged}");
         drop(store);
 

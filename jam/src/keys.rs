@@ -1,6 +1,7 @@
 //! Keys and signatures of validators, and the names that certificates carry.
 
 use crate::hash::{Hash, blake2b, named_bytes32};
+use alloc::{string::String, vec::Vec};
 use alloy_primitives::{FixedBytes, hex};
 use core::fmt;
 use ed25519_zebra::{SigningKey, VerificationKey};
@@ -198,6 +199,11 @@ impl Ed25519Secret {
     /// The public key.
     pub fn public(&self) -> Ed25519Key {
         Ed25519Key(<[u8; 32]>::from(self.0.verification_key()).into())
+    }
+
+    /// Signs bytes of a protocol above this one. They must begin with words of their own, so that this is no signature of anything else.
+    pub fn sign_bytes(&self, message: &[u8]) -> Signature {
+        FixedBytes(self.0.sign(message).into())
     }
 
     /// Signs `subject` for a purpose.

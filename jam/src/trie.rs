@@ -36,6 +36,26 @@ pub fn subtree<K: Borrow<StateKey>, V: AsRef<[u8]>>(entries: &[(K, V)], depth: u
     }
 }
 
+/// The hashes of leaves by key.
+pub type Leaves = BTreeMap<StateKey, Hash>;
+
+/// The root over leaves whose hashes are known: what did not change need not be hashed again, however long it is.
+pub fn root_of_leaves(leaves: &Leaves) -> Hash {
+    let sorted = leaves.iter().collect::<Vec<_>>();
+    subtree_of_leaves(&sorted, 0)
+}
+
+fn subtree_of_leaves(leaves: &[(&StateKey, &Hash)], depth: usize) -> Hash {
+    match leaves {
+        [] => Hash::ZERO,
+        [(_, hash)] => **hash,
+        _ => {
+            let (left, right) = split(leaves, depth);
+            hash_of(&branch(subtree_of_leaves(left, depth + 1), subtree_of_leaves(right, depth + 1)))
+        }
+    }
+}
+
 /// The two halves of a slice.
 type Halves<'a, T> = (&'a [T], &'a [T]);
 
@@ -120,5 +140,8 @@ mod tests {
         };
         let expected = b256!("2f426c70af647cedd58e637c9bc243e570b0942b8f112c262d102098c365c934");
         assert_eq!(root(&(0..40).map(entry).collect()), expected);
+        let leaves = (0..40).map(entry).map(|(key, value)| (key, hash_of(&leaf(&key, &value)))).collect();
+        assert_eq!(root_of_leaves(&leaves), expected);
+        assert_eq!(root_of_leaves(&Leaves::new()), Hash::ZERO);
     }
 }

@@ -40,7 +40,8 @@ pub(super) const RATIOS: &[Ratio] = &[
 ];
 
 const ACCOUNTS: u64 = 1_000_000;
-const HOLDERS: u64 = 100_000;
+const HOLDERS_ONE_IN: u64 = 10;
+const HOLDERS: u64 = ACCOUNTS / HOLDERS_ONE_IN;
 const SENDERS: u64 = 1_000;
 const PAIRS: usize = 11;
 const TOKEN: Address = Address::repeat_byte(0x70);
@@ -50,36 +51,37 @@ const BALANCE: u64 = 1_000_000_000_000_000_000;
 const BRANCH_BYTES: usize = 532;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Ether,
     Token,
 }
 
-struct World {
+pub(super) struct World {
     plain: Plain,
-    chain: MemoryChain,
-    wallets: Vec<Wallet>,
+    pub(super) chain: MemoryChain,
+    pub(super) wallets: Vec<Wallet>,
     stems: Vec<Stem>,
 }
 
-static WORLD: LazyLock<World> = LazyLock::new(world);
+static WORLD: LazyLock<World> = LazyLock::new(|| world(ACCOUNTS, SENDERS));
 
 fn account(index: u64) -> Address {
     Address::left_padding_from(&(index + (1 << 32)).to_be_bytes())
 }
 
-fn world() -> World {
-    let wallets = (0..SENDERS).map(Wallet::new).collect::<Vec<_>>();
+/// A chain with so many accounts and so many senders besides.
+pub(super) fn world(accounts: u64, senders: u64) -> World {
+    let wallets = (0..senders).map(Wallet::new).collect::<Vec<_>>();
     let basic = BasicData::new(0, 0, U256::from(BALANCE)).expect("an ether fits").encode();
     let senders = wallets.iter().map(Wallet::address);
     let mut leaves = Genesis::dev(&blocks::config()).writes.into_iter().collect::<Vec<_>>();
-    for address in (0..ACCOUNTS).map(account).chain(senders.clone()) {
+    for address in (0..accounts).map(account).chain(senders.clone()) {
         let keys = AccountKeys::<Blake2b>::new(address);
         leaves.extend([(keys.basic_data(), basic), (keys.code_hash(), KECCAK256_EMPTY)]);
     }
     leaves.extend(blocks::leaves(TOKEN, U256::ZERO, &contracts::erc20()));
     let token = AccountKeys::<Blake2b>::new(TOKEN);
-    for holder in (0..HOLDERS).map(account).chain(senders) {
+    for holder in (0..accounts.div_ceil(HOLDERS_ONE_IN)).map(account).chain(senders) {
         leaves.push((token.slot(contracts::erc20_slot(holder)), Value::from(U256::from(BALANCE))));
     }
     leaves.sort_unstable();
@@ -112,8 +114,7 @@ struct Case {
 impl Case {
     fn new(kind: Kind, seed: u64) -> Self {
         let World { chain, wallets, stems, .. } = &*WORLD;
-        let to =
-            random(seed << 20).map(|n| account(n % if kind == Kind::Token { HOLDERS } else { ACCOUNTS }));
+        let to = recipients(kind, ACCOUNTS, seed);
         let calls = to.zip(wallets).map(|(to, wallet)| (wallet, call(kind, to)));
         let calls = calls.collect::<Vec<_>>();
         let transactions =
@@ -203,7 +204,13 @@ impl Case {
     }
 }
 
-fn call(kind: Kind, to: Address) -> Call {
+/// Random accounts; of the token's holders, if it is sent.
+pub(super) fn recipients(kind: Kind, accounts: u64, seed: u64) -> impl Iterator<Item = Address> {
+    let holders = accounts.div_ceil(HOLDERS_ONE_IN);
+    random(seed << 20).map(move |n| account(n % if kind == Kind::Token { holders } else { accounts }))
+}
+
+pub(super) fn call(kind: Kind, to: Address) -> Call {
     match kind {
         Kind::Ether => Call::transfer(to, 0, 1),
         Kind::Token => {

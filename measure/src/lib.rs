@@ -12,6 +12,7 @@ mod anvil;
 mod block;
 mod builder;
 mod follow;
+pub mod gas;
 mod network;
 mod page;
 mod queue;

@@ -11,6 +11,7 @@ pub fn test_features() -> impl Iterator<Item = &'static str> {
         driver::TEST_FEATURES,
         jam::TEST_FEATURES,
         network::TEST_FEATURES,
+        pvm::TEST_FEATURES,
         queue::TEST_FEATURES,
         sender::TEST_FEATURES,
         sender_model::TEST_FEATURES,

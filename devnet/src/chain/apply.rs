@@ -1,6 +1,7 @@
 //! From one state to the next: every check of a block, in the order of the Gray Paper.
 
 use super::{State, accumulate, seal};
+use crate::execution::Execution;
 use jam::{
     Assurance, Block, Guarantee, Hash, HeaderHash, PackageHash, Params,
     codec::Decode,
@@ -69,18 +70,23 @@ pub enum BlockRefusal {
     /// Its assurances are refused.
     #[error("assurances: {0}")]
     Assurances(#[from] AssuranceRefusal),
+    /// This machine cannot run a service's code.
+    #[error("this validator's virtual machine failed")]
+    Machine,
     /// Its guarantees are refused.
     #[error("guarantees: {0}")]
     Guarantees(#[from] ReportRefusal),
 }
 
-/// What all validators of a chain agree on.
-#[derive(Clone, Copy, Debug)]
+/// What all validators of a chain agree on, and how this one runs it.
+#[derive(Clone, Debug)]
 pub struct Rules {
     /// The chain's parameters.
     pub params: Params,
-    /// Our service.
+    /// Our service, as the chain began with it.
     pub service: service::Config,
+    /// How services are run.
+    pub execution: Execution,
 }
 
 /// Whether a block of a slot is an ancestor.
@@ -133,8 +139,10 @@ impl State {
         let mut pending = std::mem::take(&mut next.pending);
         let reported = self.judge(rules, root, &next, &mut pending, &extrinsic.guarantees, is_ancestor)?;
         next.pending = pending;
-        let counts = accumulate::apply(&rules.params, &rules.service, &mut next, &availability, self.slot);
-        next.outputs.clear();
+        let counts = accumulate::apply(rules, &mut next, &availability, self.slot).map_err(|fault| {
+            tracing::error!(%fault, "a block cannot be accumulated here");
+            BlockRefusal::Machine
+        })?;
         let outputs = history::accumulate_root(&next.outputs);
         history::apply(&rules.params, &mut next.recent, hash, root, outputs, reported.packages());
         let (pools, queues) = (Arc::make_mut(&mut next.pools), &next.queues);

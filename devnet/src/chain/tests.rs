@@ -1,7 +1,14 @@
 //! A chain without a network: all validators' keys in one hand.
 
 use super::*;
-use crate::{genesis, genesis::Genesis, keys::Keys, vrf};
+use crate::{
+    authorizer::Authorizer,
+    execution::{Execution, Services},
+    genesis,
+    genesis::Genesis,
+    keys::Keys,
+    vrf,
+};
 use jam::{
     Assurance, Block, Guarantee, Hash, HeaderHash, Purpose, RefineContext, WorkDigest, WorkReport,
     WorkResult,
@@ -12,9 +19,14 @@ use jam::{
 };
 use jam_codec::{Decode as _, Encode as _};
 use jam_std_common as theirs;
+use pvm::EngineKind;
 use service::accumulate::{Claim, ServiceState};
 use std::sync::Arc;
 use types::BlockId;
+
+fn native() -> Execution {
+    Execution::new(EngineKind::Interpreter, Services::Native).unwrap()
+}
 
 const HEAD: BlockId = BlockId::new(0, Hash::repeat_byte(5));
 
@@ -28,7 +40,7 @@ impl Bench {
     fn new() -> Self {
         let service = service::Config::native(genesis::SERVICE, jam::Ed25519Secret::trivial(99).public());
         let spec = Genesis::new(genesis::params(2), service, HEAD).spec(&[]);
-        let rules = Rules { params: spec.params, service };
+        let rules = Rules { params: spec.params, service, execution: native() };
         let start = Node::given(&rules, spec.genesis_block(), 0, spec.genesis_state.clone()).unwrap();
         let keys = (0..6).map(Keys::trivial).collect();
         Self { tree: Tree::new(rules, TreeLimits::default(), start), keys, spec }
@@ -74,7 +86,7 @@ impl Bench {
                 prerequisites: [].into(),
             },
             core,
-            authorizer: genesis::NULL_AUTHORIZER,
+            authorizer: Authorizer::Null.hash(&rules.service.builder),
             auth_gas_used: 0,
             auth_output: Default::default(),
             segment_roots: Default::default(),

@@ -4,7 +4,13 @@
 //! blocks are kept for whoever asks, the last ones with their states.
 
 use super::{BlockRefusal, Entries, Rules, State};
-use jam::{Block, Ed25519Key, Hash, HeaderHash, state::StateError, trie};
+use alloy_primitives::Bytes;
+use jam::{
+    Block, Ed25519Key, Hash, HeaderHash,
+    spec::StateKey,
+    state::StateError,
+    trie::{self, Leaves},
+};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
@@ -42,6 +48,8 @@ pub struct Node {
     pub entries: Arc<Entries>,
     /// The root of that state.
     pub root: Hash,
+    /// The hashes that the root is over.
+    leaves: Arc<Leaves>,
     children: Vec<HeaderHash>,
 }
 
@@ -63,12 +71,14 @@ impl Node {
         if let Some(found) = state.head().filter(|found| *found != hash) {
             return Err(StateError::OtherBlock { expected: hash, found });
         }
+        let leaves = leaves(&entries, None);
         Ok(Self {
             hash,
             block: Arc::new(block),
             height,
             state: Arc::new(state),
-            root: trie::root(&entries),
+            root: trie::root_of_leaves(&leaves),
+            leaves: Arc::new(leaves),
             entries: Arc::new(entries),
             children: vec![],
         })
@@ -227,11 +237,13 @@ impl Tree {
         let state = parent.state.apply(&self.rules, parent.root, hash, &block, &is_ancestor)?;
         let mut entries = state.entries();
         share(&mut entries, &parent.entries);
+        let leaves = leaves(&entries, Some(parent));
         let node = Node {
             hash,
             block,
             height: parent.height + 1,
-            root: trie::root(&entries),
+            root: trie::root_of_leaves(&leaves),
+            leaves: Arc::new(leaves),
             entries: Arc::new(entries),
             state: Arc::new(state),
             children: vec![],
@@ -282,8 +294,26 @@ impl Tree {
 /// Values that did not change take no memory of their own.
 fn share(entries: &mut Entries, before: &Entries) {
     for (key, value) in entries {
-        if let Some(old) = before.get(key).filter(|old| *old == value) {
+        // A service's code has megabytes; most often it is shared already.
+        if let Some(old) = before.get(key).filter(|old| !is_shared(old, value) && *old == value) {
             *value = old.clone();
         }
     }
+}
+
+fn is_shared(one: &Bytes, other: &Bytes) -> bool {
+    std::ptr::eq(one.as_ptr(), other.as_ptr()) && one.len() == other.len()
+}
+
+/// The hash of each entry; of those that are shared with the block before, its hash.
+fn leaves(entries: &Entries, before: Option<&Node>) -> Leaves {
+    let known = |key: &StateKey, value: &Bytes| {
+        let before = before?;
+        let old = before.entries.get(key).filter(|old| is_shared(old, value))?;
+        before.leaves.get(key).copied().filter(|_| !old.is_empty())
+    };
+    let hash = |key: &StateKey, value: &Bytes| {
+        known(key, value).unwrap_or_else(|| trie::hash_of(&trie::leaf(key, value)))
+    };
+    entries.iter().map(|(key, value)| (*key, hash(key, value))).collect()
 }

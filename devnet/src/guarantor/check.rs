@@ -1,10 +1,7 @@
 //! What is checked before anything is computed.
 
 use super::PackageRefusal;
-use crate::{
-    chain::{Node, Rules, State, Tree},
-    genesis::NULL_AUTHORIZER_CODE,
-};
+use crate::chain::{Node, Rules, State, Tree};
 use jam::{
     Ed25519Key, Guarantee, Purpose, WorkPackage,
     codec::Decode,
@@ -74,16 +71,12 @@ fn assignment(rules: &Rules, state: &State, slot: u32) -> Assignment {
     }
 }
 
-/// The null authorizer accepts a token that is its configuration. No other authorizer is known here.
+/// The authorizer must be one that the core waits for. What it says of the package is found out by running it.
 fn check_authorizer(state: &State, core: u16, package: &WorkPackage) -> Result<(), PackageRefusal> {
     let pool = state.pools.cores.get(usize::from(core));
     let authorizer = package.authorizer_hash();
-    if !pool.is_some_and(|pool| pool.authorizers.contains(&authorizer)) {
-        return Err(ReportRefusal::CoreUnauthorized.into());
-    }
-    let accepted =
-        package.auth_code_hash == NULL_AUTHORIZER_CODE && package.authorization == package.authorizer_config;
-    if accepted { Ok(()) } else { Err(PackageRefusal::Token) }
+    let waits = pool.is_some_and(|pool| pool.authorizers.contains(&authorizer));
+    if waits { Ok(()) } else { Err(ReportRefusal::CoreUnauthorized.into()) }
 }
 
 fn check_context(tree: &Tree, best: &Node, package: &WorkPackage, slot: u32) -> Result<(), ReportRefusal> {

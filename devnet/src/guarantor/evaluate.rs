@@ -1,7 +1,10 @@
 //! From a bundle to a report.
 
 use super::PackageRefusal;
-use crate::chain::Rules;
+use crate::{
+    chain::{Entries, Rules},
+    execution::Services,
+};
 use alloy_primitives::Bytes;
 use jam::{
     Bundle, ErasureCode, Shards, WorkDigest, WorkReport, WorkResult,
@@ -9,8 +12,17 @@ use jam::{
     merkle::SegmentTree,
     report::{AvailabilitySpec, RefineLoad},
 };
-use service::refine::refine_bundle;
-use std::collections::BTreeMap;
+use pvm::{Accounts, Evaluation, Limits, NoReport};
+use service::{accumulate::Claim, refine::refine_bundle};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+/// Memory that the code of a service may ask for.
+const HEAP_BYTES_MAX: u32 = 1 << 30;
+/// How long code may run. The most gas that a real network allows takes a recompiler three seconds.
+const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// What a bundle came to. Every guarantor gets the same.
 #[derive(Clone, Debug)]
@@ -23,19 +35,84 @@ pub struct Evaluated {
     pub exports: Vec<Bytes>,
 }
 
-/// Refines a bundle and codes it. `bytes` are its encoding.
+/// Authorizes and refines a bundle, and codes it. `bytes` are its encoding, `services` the entries of services in a state that is not
+/// older than the package's lookup anchor.
 pub fn evaluate(
     rules: &Rules,
+    services: &Entries,
     core: u16,
     bundle: &Bundle,
     bytes: &[u8],
 ) -> Result<Evaluated, PackageRefusal> {
+    let began = Instant::now();
+    let limits = Limits { heap_bytes_max: HEAP_BYTES_MAX, is_late: &|| began.elapsed() > TIME_MAX };
+    let accounts = Accounts::new(&rules.params, services);
+    let anchor = bundle.package.context.lookup_anchor_slot;
+    let lookup = |service, hash| accounts.historical(service, anchor, hash);
+    let evaluation = Evaluation { params: &rules.params, core, bundle, lookup: &lookup, limits };
+    let refined = match rules.execution.services() {
+        Services::Code => by_code(rules, &evaluation)?,
+        Services::Native => natively(rules, &evaluation)?,
+    };
+    let package = &bundle.package;
+    let tree = SegmentTree::new(&refined.exports);
+    let pages = tree.pages().into_iter().map(Bytes::from);
+    let segments = refined.exports.iter().cloned().chain(pages).collect::<Vec<_>>();
+    let shards = Shards::new(ErasureCode::new(&rules.params), bytes, &segments)?;
+    let report = WorkReport {
+        spec: AvailabilitySpec {
+            package: package.hash(),
+            bundle_len: bytes.len() as u32,
+            erasure_root: shards.root,
+            exports_root: tree.root(),
+            exports_count: refined.exports.len() as u16,
+        },
+        context: package.context.clone(),
+        core,
+        authorizer: package.authorizer_hash(),
+        auth_gas_used: refined.auth_gas_used,
+        auth_output: refined.trace,
+        segment_roots: BTreeMap::new(),
+        digests: refined.digests,
+    };
+    Ok(Evaluated { report, shards, exports: refined.exports })
+}
+
+/// By the code on chain. A report of a failure would cost the core a slot and help nobody, so it is a refusal.
+fn by_code(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
+    evaluation.bundle.package.check(&rules.params)?;
+    evaluation.bundle.check(&BTreeMap::new())?;
+    let evaluated = rules.execution.machines().evaluate(evaluation).map_err(refused)?;
+    for digest in &evaluated.digests {
+        match &digest.result {
+            WorkResult::Failed(why) => return Err(PackageRefusal::Failed(*why)),
+            WorkResult::Output(output) if digest.service == rules.service.service => {
+                Claim::decode(output).ok_or_else(|| PackageRefusal::Answer(said(output)))?;
+            }
+            WorkResult::Output(_) => {}
+        }
+    }
+    Ok(evaluated)
+}
+
+/// What the service said instead of a claim, as far as it can be read.
+fn said(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).chars().filter(|letter| !letter.is_control()).take(200).collect()
+}
+
+fn refused(why: NoReport) -> PackageRefusal {
+    match why {
+        NoReport::Unauthorized(why) => PackageRefusal::Unauthorized(why),
+        NoReport::Fault(fault) => PackageRefusal::Machine(fault),
+    }
+}
+
+/// Our service natively. Authorizers are always code.
+fn natively(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
+    let bundle = evaluation.bundle;
+    let (trace, auth_gas_used) = rules.execution.machines().authorize_package(evaluation).map_err(refused)?;
     let output = refine_bundle(bundle, &rules.service, &rules.params)?;
     let package = &bundle.package;
-    let tree = SegmentTree::new(&output.exports);
-    let pages = tree.pages().into_iter().map(Bytes::from);
-    let segments = output.exports.iter().cloned().chain(pages).collect::<Vec<_>>();
-    let shards = Shards::new(ErasureCode::new(&rules.params), bytes, &segments)?;
     let digest = |item: &jam::WorkItem| WorkDigest {
         service: item.service,
         code_hash: item.code_hash,
@@ -50,22 +127,10 @@ pub fn evaluate(
             exports: output.exports.len() as u16,
         },
     };
-    let token = String::from_utf8_lossy(&package.authorization);
-    let report = WorkReport {
-        spec: AvailabilitySpec {
-            package: package.hash(),
-            bundle_len: bytes.len() as u32,
-            erasure_root: shards.root,
-            exports_root: tree.root(),
-            exports_count: output.exports.len() as u16,
-        },
-        context: package.context.clone(),
-        core,
-        authorizer: package.authorizer_hash(),
-        auth_gas_used: 0,
-        auth_output: format!("Auth=<{token}>").into_bytes().into(),
-        segment_roots: BTreeMap::new(),
+    Ok(pvm::Evaluated {
+        trace,
+        auth_gas_used,
         digests: package.items.iter().map(digest).collect(),
-    };
-    Ok(Evaluated { report, shards, exports: output.exports })
+        exports: output.exports,
+    })
 }

@@ -1,7 +1,8 @@
 //! Why a package is not guaranteed, by name.
 
-use jam::{ErasureError, PackageLimit, rules::reports::ReportRefusal};
+use jam::{BundleError, ErasureError, PackageLimit, WorkError, rules::reports::ReportRefusal};
 use network::Refusal;
+use pvm::Fault;
 use service::refine::RefineError;
 
 /// Why a guarantor does not take a package.
@@ -13,9 +14,21 @@ pub enum PackageRefusal {
     /// It is more than the chain allows.
     #[error("oversize: {0}")]
     Limit(#[from] PackageLimit),
-    /// The authorizer does not accept the token.
-    #[error("unauthorized: the token is not what the authorizer was set up with")]
-    Token,
+    /// The authorizer's code does not let it pass.
+    #[error("unauthorized: the authorizer ended with: {0}")]
+    Unauthorized(WorkError),
+    /// It does not hold what its package names.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// A service's code failed.
+    #[error("does not refine: {0}")]
+    Failed(WorkError),
+    /// Our service's code refuses it.
+    #[error("does not refine: {0}")]
+    Answer(String),
+    /// This validator cannot run the code.
+    #[error("this validator cannot run it: {0}")]
+    Machine(Fault),
     /// It does not refine.
     #[error("does not refine: {0}")]
     Refine(#[from] RefineError),
@@ -36,7 +49,10 @@ impl PackageRefusal {
         match self {
             Self::Chain(refusal) => refusal.to_string(),
             Self::Limit(_) | Self::Refine(RefineError::Package(_)) => "oversize".into(),
-            Self::Token => "unauthorized".into(),
+            Self::Unauthorized(_) => "unauthorized".into(),
+            Self::Failed(_) | Self::Answer(_) => "does_not_refine".into(),
+            Self::Bundle(_) => "tampered_bundle".into(),
+            Self::Machine(_) => "machine".into(),
             Self::Refine(RefineError::Signature) => "unsigned".into(),
             Self::Refine(RefineError::Bundle(_)) => "tampered_bundle".into(),
             Self::Refine(RefineError::Witness(_) | RefineError::PreState(_) | RefineError::Coverage(_)) => {
@@ -55,7 +71,7 @@ impl PackageRefusal {
             Self::Chain(ReportRefusal::AnchorNotRecent | ReportRefusal::LookupAnchorNotRecent) => {
                 Refusal::Stale
             }
-            Self::Behind | Self::Chain(ReportRefusal::WrongAssignment) => Refusal::Busy,
+            Self::Behind | Self::Machine(_) | Self::Chain(ReportRefusal::WrongAssignment) => Refusal::Busy,
             _ => Refusal::Invalid,
         }
     }

@@ -68,18 +68,12 @@ impl Inner {
     /// Refines and codes a bundle, and holds its data.
     async fn evaluate_anew(&self, core: u16, bundle: Bundle, bytes: Bytes) -> Evaluation {
         let Ok(_permit) = self.evaluations.acquire().await else { return Err(PackageRefusal::Behind) };
-        let rules = *self.core.lock().tree.rules();
         let package = bundle.package.hash();
-        let work = tokio::task::spawn_blocking(move || guarantor::evaluate(&rules, core, &bundle, &bytes));
-        let Evaluated { report, shards, exports } = match work.await {
-            Ok(Ok(evaluated)) => evaluated,
-            Ok(Err(why)) => {
-                self.refuse(package, &why);
-                return Err(why);
-            }
-            // The runtime is going away.
-            Err(_) => return Err(PackageRefusal::Behind),
+        let evaluated = match self.execution.place(core, &bundle) {
+            Some(place) => place.get_or_init(|| self.compute(core, bundle, bytes)).await.clone(),
+            None => self.compute(core, bundle, bytes).await,
         };
+        let Evaluated { report, shards, exports } = evaluated.inspect_err(|why| self.refuse(package, why))?;
         let slot = self.slot_now();
         let mut core = self.core.lock();
         let root = &report.spec.exports_root;
@@ -91,6 +85,17 @@ impl Inner {
         core.data.hold_all(shards, slot);
         core.data.keep_segments(exports);
         Ok(report)
+    }
+
+    /// Authorizes, refines and codes a bundle on another thread.
+    async fn compute(&self, core: u16, bundle: Bundle, bytes: Bytes) -> Result<Evaluated, PackageRefusal> {
+        let (rules, services) = {
+            let tree = &self.core.lock().tree;
+            (tree.rules().clone(), Arc::clone(&tree.best().state.services))
+        };
+        let work = move || guarantor::evaluate(&rules, &services, core, &bundle, &bytes);
+        // It is only cancelled when the runtime is going away.
+        tokio::task::spawn_blocking(work).await.unwrap_or(Err(PackageRefusal::Behind))
     }
 
     /// Gives a bundle to the other guarantors.

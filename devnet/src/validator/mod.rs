@@ -18,6 +18,7 @@ use crate::{
     chain::{Node, Rules, Tree, TreeLimits},
     data::{Data, DataLimits},
     event::{Deed, Event},
+    execution::Execution,
     faults::Faults,
     genesis::{NoService, service_of},
     keys::Keys,
@@ -29,6 +30,7 @@ use jam::{
 };
 use network::{BindError, Config as NetworkConfig, Endpoint, Limits, Peers, Role};
 use parking_lot::Mutex;
+use pvm::EngineError;
 use server::Server;
 use std::{
     net::SocketAddr,
@@ -69,6 +71,8 @@ pub struct Options {
     pub finality_lag: u64,
     /// The time. Validators of one process share it.
     pub time: SystemClock,
+    /// How services are run. Validators of one process share it.
+    pub execution: Execution,
 }
 
 /// Why a validator cannot start.
@@ -80,6 +84,9 @@ pub enum StartError {
     /// The specification's state is not one.
     #[error("the chain specification's state: {0}")]
     State(#[from] StateError),
+    /// Nothing here runs code.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     /// The disk.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -127,6 +134,7 @@ struct Inner {
     clock: SlotClock,
     time: SystemClock,
     finality_lag: u64,
+    execution: Execution,
     core: Mutex<core::Core>,
     store: Option<Store>,
     faults: Faults,
@@ -154,7 +162,7 @@ impl Validator {
         faults: Faults,
         events: broadcast::Sender<Event>,
     ) -> Result<Self, StartError> {
-        let Options { spec, index, listen, data_dir, slot_ms, finality_lag, time } = options;
+        let Options { spec, index, listen, data_dir, slot_ms, finality_lag, time, execution } = options;
         if slot_ms < SLOT_MS_MIN {
             return Err(StartError::SlotTooShort(slot_ms));
         }
@@ -163,11 +171,11 @@ impl Validator {
             return Err(StartError::NoSuchValidator { index, count });
         }
         let (service, _) = service_of(&spec)?;
-        let rules = Rules { params: spec.params, service };
+        let rules = Rules { params: spec.params, service, execution: execution.clone() };
         let store = data_dir.map(|directory| Store::open(&directory, &spec)).transpose()?;
         let limits = TreeLimits::default();
         let tree = match &store {
-            Some(store) => store.load(rules, limits, &spec)?,
+            Some(store) => store.load(&rules, limits, &spec)?,
             None => {
                 let start = Node::given(&rules, spec.genesis_block(), 0, spec.genesis_state.clone())?;
                 Tree::new(rules, limits, start)
@@ -184,6 +192,7 @@ impl Validator {
             clock: clock(slot_ms),
             time,
             finality_lag,
+            execution,
             core: Mutex::new(core::Core::new(tree, data, limits)),
             store,
             faults,

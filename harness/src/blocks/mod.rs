@@ -6,7 +6,7 @@ mod wallet;
 pub use wallet::{Call, Wallet};
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use bundler::{Authorizer, Bundler, OpenBlock, Opening, Packaged, Parent, Refined, Sealed};
+use bundler::{Authorizer, Bundler, OpenBlock, Opening, Packaged, Parent, Refined, Sealed, Token};
 use jam::{Ed25519Secret, HeaderHash, Params, RefineContext};
 use service::{Config, genesis::Genesis, refine::Output};
 use state::{Blake2b, CodeSet, Layer, MemoryValues, Tree, Writes, account_writes};
@@ -42,8 +42,12 @@ pub fn config() -> Config {
 
 /// The builder of a chain.
 pub fn bundler(config: Config) -> Bundler {
-    let authorizer =
-        Authorizer { host: 0, code_hash: B256::repeat_byte(0xa0), config: Bytes::new(), token: Bytes::new() };
+    let authorizer = Authorizer {
+        host: 0,
+        code_hash: B256::repeat_byte(0xa0),
+        config: Bytes::new(),
+        token: Token::Fixed(Bytes::new()),
+    };
     Bundler::new(config, Params::TINY, authorizer)
 }
 

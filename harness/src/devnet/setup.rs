@@ -2,11 +2,11 @@
 
 use crate::blocks::{Call, Wallet};
 use alloy_primitives::{Address, Bytes, U256};
-use bundler::{Authorizer, Bundler};
+use bundler::{Authorizer, Bundler, Token};
 use devnet::{
     Config,
     chain::Tree,
-    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, SERVICE, params},
+    genesis::{SERVICE, params},
 };
 use jam::Ed25519Secret;
 use service::{
@@ -56,10 +56,10 @@ impl Setup {
     /// What builds its blocks.
     pub fn bundler(&self) -> Bundler {
         let authorizer = Authorizer {
-            host: AUTHORIZER_HOST,
-            code_hash: NULL_AUTHORIZER_CODE,
+            host: self.service.service,
+            code_hash: devnet::authorizer::Authorizer::Null.code_hash(),
             config: Bytes::new(),
-            token: Bytes::new(),
+            token: Token::Fixed(Bytes::new()),
         };
         Bundler::new(self.service, params(2), authorizer)
     }

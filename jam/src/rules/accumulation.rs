@@ -47,7 +47,39 @@ pub fn apply(
     outcome
 }
 
-/// The same with a look-up instead of ξ, for whoever keeps it in another form. Also gives what to add to ξ.
+/// The reports that a block could accumulate if its gas were enough (R*), in their order, for whoever runs the services.
+pub fn order(
+    params: &Params,
+    ready: &ReadyQueue,
+    already: &dyn Fn(&PackageHash) -> bool,
+    available: &[&WorkReport],
+    slot: u32,
+) -> Vec<WorkReport> {
+    let (immediate, queued) = split(already, available);
+    let order = accumulation_order(params, ready, &immediate, &queued, slot);
+    let waiting = || ready.slots.iter().flatten().map(|ready| &ready.report);
+    let find = |package: &PackageHash| {
+        let mut all = available.iter().copied().chain(waiting());
+        all.find(|report| report.package() == *package).cloned()
+    };
+    order.iter().filter_map(|(package, _)| find(package)).collect()
+}
+
+/// The reports that wait for nothing (R!), and the others with what they wait for (R^Q).
+fn split<'a>(
+    already: &dyn Fn(&PackageHash) -> bool,
+    available: &[&'a WorkReport],
+) -> (Vec<&'a WorkReport>, Vec<ReadyReport>) {
+    let (immediate, queued): (Vec<_>, Vec<_>) =
+        available.iter().copied().partition(|report| report.dependencies().next().is_none());
+    let queued = queued.into_iter().filter(|report| !already(&report.package())).map(|report| {
+        let waits_for = report.dependencies().filter(|package| !already(package)).collect();
+        ReadyReport { report: report.clone(), waits_for }
+    });
+    (immediate, queued.collect())
+}
+
+/// The same as [`apply`] with a look-up instead of ξ, for whoever keeps it in another form. Also gives what to add to ξ.
 pub fn advance(
     params: &Params,
     ready: &mut ReadyQueue,
@@ -57,13 +89,7 @@ pub fn advance(
     slot: u32,
     taken: Taken,
 ) -> (Outcome, BTreeSet<PackageHash>) {
-    let (immediate, queued): (Vec<_>, Vec<_>) =
-        available.iter().copied().partition(|report| report.dependencies().next().is_none());
-    let queued = queued.into_iter().filter(|report| !already(&report.package())).map(|report| {
-        let waits_for = report.dependencies().filter(|package| !already(package)).collect();
-        ReadyReport { report: report.clone(), waits_for }
-    });
-    let queued = queued.collect::<Vec<_>>();
+    let (immediate, queued) = split(already, available);
     let order = accumulation_order(params, ready, &immediate, &queued, slot);
     let accumulated = taken.of(order);
     let done = accumulated.iter().copied().collect::<BTreeSet<_>>();

@@ -3,8 +3,11 @@
 use super::{Failure, file, setup::BLOCK_MS};
 use crate::accounts::{self, DevAccount};
 use alloy_primitives::hex;
-use clap::Args;
-use devnet::genesis::{self as jam_genesis, SERVICE};
+use clap::{Args, ValueEnum};
+use devnet::{
+    authorizer::Authorizer,
+    genesis::{self as jam_genesis, SERVICE},
+};
 use jam::{Ed25519Secret, Params};
 use serde_json::json;
 use service::{
@@ -42,6 +45,25 @@ pub(super) struct ChainArgs {
     /// The base fee of the first EVM block, in wei per gas, if there is no genesis file. [default: the floor]
     #[arg(long, value_name = "WEI", help_heading = "Chain")]
     pub(super) initial_base_fee: Option<u64>,
+    /// Who may use the cores: everybody (null), or the builder alone, whose signature every package then has.
+    #[arg(long, value_enum, default_value_t = AuthorizerName::Builder, value_name = "WHO", help_heading = "Chain")]
+    pub(super) authorizer: AuthorizerName,
+}
+
+/// The authorizers by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(super) enum AuthorizerName {
+    Null,
+    Builder,
+}
+
+impl From<AuthorizerName> for Authorizer {
+    fn from(name: AuthorizerName) -> Self {
+        match name {
+            AuthorizerName::Null => Self::Null,
+            AuthorizerName::Builder => Self::Builder,
+        }
+    }
 }
 
 /// Where the files go.
@@ -120,6 +142,7 @@ pub(super) struct Chain {
     pub(super) config: Config,
     pub(super) genesis: Genesis,
     pub(super) genesis_json: String,
+    pub(super) authorizer: Authorizer,
 }
 
 impl ChainArgs {
@@ -181,7 +204,8 @@ impl ChainArgs {
         let named = given.map_or_else(|| "the genesis".to_owned(), |(path, _)| path.display().to_string());
         let genesis = Genesis::from_json(&genesis_json, &config);
         let genesis = genesis.map_err(|why| Failure::Usage(format!("{named}: {why}")))?;
-        Ok(Chain { params: self.params()?, config, genesis, genesis_json })
+        let authorizer = self.authorizer.into();
+        Ok(Chain { params: self.params()?, config, genesis, genesis_json, authorizer })
     }
 }
 
@@ -209,7 +233,8 @@ fn chain_id_in(json: &str) -> Option<u64> {
 impl Chain {
     /// The JAM chain that begins with it.
     pub(super) fn jam(&self) -> jam_genesis::Genesis {
-        jam_genesis::Genesis::new(self.params, self.config, self.genesis.id())
+        let genesis = jam_genesis::Genesis::new(self.params, self.config, self.genesis.id());
+        jam_genesis::Genesis { authorizer: self.authorizer, ..genesis }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{
     Failure, Options,
     chain_spec::{Chain, ChainArgs, Pace},
+    execution::ExecutionArgs,
     file,
     scratch::Scratch,
     setup::{self, Setup},
@@ -35,6 +36,8 @@ pub(super) struct DevArgs {
     /// Blocks that finality lies behind.
     #[arg(long, default_value_t = 2, value_name = "BLOCKS", help_heading = "Chain")]
     finality_lag: u64,
+    #[command(flatten)]
+    execution: ExecutionArgs,
     /// Where to write addresses, keys and URLs as JSON, once everything is ready.
     #[arg(long, value_name = "FILE", help_heading = "Chain")]
     config_out: Option<PathBuf>,
@@ -75,9 +78,17 @@ async fn start(
     begun: Instant,
     scratch: Option<PathBuf>,
 ) -> Result<(Arc<Devnet>, Node), Failure> {
-    let DevArgs { chain: flags, genesis: genesis_file, slot_ms, finality_lag, config_out, options, .. } =
-        args;
-    let Chain { params, config, genesis, .. } = chain;
+    let DevArgs {
+        chain: flags,
+        genesis: genesis_file,
+        slot_ms,
+        finality_lag,
+        execution,
+        config_out,
+        options,
+        ..
+    } = args;
+    let Chain { params, config, genesis, authorizer, .. } = chain;
     let data_dir = options.data_dir.clone();
     if let Some(directory) = &data_dir {
         // The validators' files beside it say less of why.
@@ -88,6 +99,9 @@ async fn start(
         cores: params.cores,
         slot_ms,
         finality_lag,
+        authorizer,
+        services: execution.services(),
+        engine: execution.engine(),
         data_dir: data_dir.as_ref().map(|directory| directory.join("validators")),
         ..devnet::Config::new(config, genesis.id())
     });

@@ -10,6 +10,7 @@ mod config;
 mod db;
 mod dev;
 mod doctor;
+mod execution;
 mod failure;
 mod file;
 mod inspect;

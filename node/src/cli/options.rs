@@ -210,14 +210,17 @@ options! {
     /// The number of the service that blocks are for; a chain specification with another one is refused.
     "Network" service_id "service-id" "PECTIN_SERVICE_ID": u32 = "the one in the chain specification" like "7",
     /// The service that keeps the code of the authorizer, which lets packages onto cores.
-    "Network" authorizer_host "authorizer-host" "PECTIN_AUTHORIZER_HOST": u32 = "0",
+    "Network" authorizer_host "authorizer-host" "PECTIN_AUTHORIZER_HOST": u32 = "the service" like "7",
     /// The hash of the authorizer's code.
     "Network" authorizer_code_hash "authorizer-code-hash" "PECTIN_AUTHORIZER_CODE_HASH": B256
-        = "0xf8d86b97d65319a078e5840f1614c296a5254217794dcc910e72ca174e3c2e86",
+        = "that of the authorizer in the chain specification"
+        like "0xf8d86b97d65319a078e5840f1614c296a5254217794dcc910e72ca174e3c2e86",
     /// What the authorizer was set up with, in hexadecimal.
-    "Network" authorizer_config "authorizer-config" "PECTIN_AUTHORIZER_CONFIG": Bytes = "0x",
+    "Network" authorizer_config "authorizer-config" "PECTIN_AUTHORIZER_CONFIG": Bytes
+        = "the builder's key, if that is what the chain specification's authorizer asks for; 0x" like "0x",
     /// What convinces the authorizer, in hexadecimal.
-    "Network" authorizer_token "authorizer-token" "PECTIN_AUTHORIZER_TOKEN": Bytes = "0x",
+    "Network" authorizer_token "authorizer-token" "PECTIN_AUTHORIZER_TOKEN": Bytes
+        = "the builder's signature of each package, if that is what the authorizer asks for; 0x" like "0x",
     /// Connections that validators may open to this node.
     "Network" p2p_incoming_max "p2p-incoming-max" "PECTIN_P2P_INCOMING_MAX": usize = "64",
     /// The UDP port that the node takes connections from validators on; 0 takes a free one.

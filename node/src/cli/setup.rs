@@ -6,10 +6,11 @@ use crate::{
     logging,
 };
 use alloy_primitives::{B256, hex};
-use bundler::{Authorizer, Bundler};
+use bundler::{Authorizer, Bundler, Token};
 use devnet::{
     Devnet,
-    genesis::{AUTHORIZER_HOST, NULL_AUTHORIZER_CODE, service_of},
+    authorizer::Authorizer as Kind,
+    genesis::{authorizer_of, service_of},
 };
 use driver::{EvmBuilder, Pace, Settings, Started};
 use jam::{ChainSpec, Ed25519Secret, follow::Start, spec::Bootnode};
@@ -253,12 +254,16 @@ impl Setup {
 
     fn bundler(&self, service: service::Config) -> Bundler {
         let options = &self.options;
-        let mut bundler = bundler_of(service, self.spec.params);
+        let mut bundler = bundler_of(service, &self.spec, Some(&self.secret));
         let authorizer = &mut bundler.authorizer;
         authorizer.host = options.authorizer_host.unwrap_or(authorizer.host);
         authorizer.code_hash = options.authorizer_code_hash.unwrap_or(authorizer.code_hash);
-        authorizer.config = options.authorizer_config.clone().unwrap_or_default();
-        authorizer.token = options.authorizer_token.clone().unwrap_or_default();
+        if let Some(config) = &options.authorizer_config {
+            authorizer.config = config.clone();
+        }
+        if let Some(token) = &options.authorizer_token {
+            authorizer.token = Token::Fixed(token.clone());
+        }
         let limits = &mut bundler.limits;
         limits.gas_max = self.options.gas_limit.unwrap_or(limits.gas_max).min(limits.gas_max);
         limits.transactions_max =
@@ -368,15 +373,26 @@ pub(super) fn queue(options: &Options, params: &jam::Params, slot_ms: u64) -> Re
     Ok(config)
 }
 
-/// What makes the packages of a service, with the authorizer that lets everything onto a core.
-pub(super) fn bundler_of(service: service::Config, params: jam::Params) -> Bundler {
-    let authorizer = Authorizer {
-        host: AUTHORIZER_HOST,
-        code_hash: NULL_AUTHORIZER_CODE,
-        config: Default::default(),
-        token: Default::default(),
+/// What makes the packages of a service, with the authorizer that the chain specification has for its builder. Without the builder's key
+/// packages that it signs lack their signature.
+pub(super) fn bundler_of(
+    service: service::Config,
+    spec: &ChainSpec,
+    secret: Option<&Ed25519Secret>,
+) -> Bundler {
+    let kind = authorizer_of(spec, &service).unwrap_or_default();
+    let token = match (kind, secret) {
+        (Kind::Builder, Some(secret)) => Token::Signature(Box::new(secret.clone())),
+        (Kind::Builder, None) => Token::Unsigned,
+        (Kind::Null, _) => Token::Fixed(Default::default()),
     };
-    Bundler::new(service, params, authorizer)
+    let authorizer = Authorizer {
+        host: service.service,
+        code_hash: kind.code_hash(),
+        config: kind.config(&service.builder),
+        token,
+    };
+    Bundler::new(service, spec.params, authorizer)
 }
 
 /// Where the operator's token stands, if it stands in a file.

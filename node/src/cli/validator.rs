@@ -1,9 +1,12 @@
 //! `pectin validator`: one validator of a development network, in a process of its own.
 
-use super::{Failure, LogFormat, file, stop};
+use super::{Failure, LogFormat, execution::ExecutionArgs, file, stop};
 use crate::logging;
 use clap::Args;
-use devnet::validator::Options;
+use devnet::{
+    execution::Execution,
+    validator::{Options, StartError},
+};
 use jam::ChainSpec;
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -28,6 +31,8 @@ pub(super) struct ValidatorArgs {
     /// Blocks that finality lies behind.
     #[arg(long, default_value_t = 2, value_name = "BLOCKS")]
     finality_lag: u64,
+    #[command(flatten)]
+    execution: ExecutionArgs,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: LogFormat,
@@ -45,14 +50,17 @@ pub(super) fn run(args: ValidatorArgs) -> Result<(), Failure> {
     // Before the address: that a validator which there is not listens nowhere helps no one.
     let count = spec.params.validators;
     if args.index >= count {
-        let why = devnet::validator::StartError::NoSuchValidator { index: args.index, count };
+        let why = StartError::NoSuchValidator { index: args.index, count };
         return Err(Failure::Usage(format!("--index {}: {why}", args.index)));
     }
     let listed = spec.bootnodes.get(usize::from(args.index)).map(|node| node.addr);
     let listen = args.listen.or(listed);
     let listen = listen.ok_or_else(|| wrong(&"it says not where this validator listens; give --listen"))?;
+    let execution = Execution::new(args.execution.engine(), args.execution.services());
+    let execution = execution.map_err(|why| Failure::from(StartError::Engine(why)))?;
     let options = Options {
         spec,
+        execution,
         index: args.index,
         listen,
         data_dir: args.data_dir,

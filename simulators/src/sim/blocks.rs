@@ -7,7 +7,7 @@ use super::{
 };
 use alloy_consensus::Transaction as _;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use bundler::{Authorizer, Bundler, Limit, Mistake, NotNow, Packaged, Refused};
+use bundler::{Authorizer, Bundler, Limit, Mistake, NotNow, Packaged, Refused, Token};
 use driver::{
     Added, Blocks, Broken, EvmBlocks, EvmBuilder, EvmHistory, NotSealed, OpenBlock, PackJob, PackOutcome,
     Package, Removed, journal::Unfinished,
@@ -336,8 +336,12 @@ impl Kind for RealBlocks {
     fn setup(senders: u64, mistake: Option<Mistake>) -> RealSetup {
         let funded = (0..senders).map(|who| users::sender(who, true));
         let genesis = Genesis::funded(&service_config(), funded.collect::<Vec<_>>());
-        let authorizer =
-            Authorizer { host: 0, code_hash: B256::ZERO, config: Bytes::new(), token: Bytes::new() };
+        let authorizer = Authorizer {
+            host: 0,
+            code_hash: B256::ZERO,
+            config: Bytes::new(),
+            token: Token::Fixed(Bytes::new()),
+        };
         let mut bundler = Bundler::new(service_config(), PARAMS, authorizer);
         bundler.limits.transactions_max = BLOCK_TXS_MAX;
         bundler.mistake = mistake;

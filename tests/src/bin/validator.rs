@@ -7,9 +7,11 @@
 
 use devnet::{
     Devnet,
+    execution::{Execution, SERVICES},
     validator::{Options, run},
 };
 use harness::devnet::{Network, Setup};
+use pvm::EngineKind;
 use rustix::time::{ClockId, clock_gettime};
 use std::{error::Error, process::ExitCode, time::Duration};
 
@@ -47,6 +49,7 @@ async fn act(args: &[String]) -> Result<(), Box<dyn Error>> {
                 slot_ms: slot_ms.parse()?,
                 finality_lag: 2,
                 time: clock::SystemClock::default(),
+                execution: Execution::new(EngineKind::Auto, SERVICES)?,
                 spec,
             };
             let end = tokio::task::spawn_blocking(|| std::io::read_to_string(std::io::stdin()));

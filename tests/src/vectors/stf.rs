@@ -1,5 +1,5 @@
-//! `stf/{reports,assurances,history}/{tiny,full}/*.bin`: one rule each, with the state before, the verdict and the
-//! state after.
+//! `stf/{reports,assurances,history,accumulate}/{tiny,full}/*.bin`: one rule each, with the state before, the verdict and the
+//! state after. Accumulation runs the recorded services' code.
 
 use super::{Cases, Family, File, Verdict, chain};
 use jam::{
@@ -15,7 +15,7 @@ use jam::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 pub(super) const FAMILY: Family = Family { claims, run };
@@ -25,6 +25,7 @@ type Judge = fn(&mut Decoder<'_>) -> Result<Verdict, DecodeError>;
 fn judge_of(file: &File<'_>) -> Option<(Judge, Params, String)> {
     let &[rule, spec, _] = file.after(&["stf"])? else { return None };
     let judge: Judge = match rule {
+        "accumulate" => judge_accumulate,
         "assurances" => judge_assurances,
         "history" => judge_history,
         "reports" => judge_reports,
@@ -80,6 +81,20 @@ fn compare<T: PartialEq, S: PartialEq>(
         (Err((_, name)), Ok(_)) => return Err(format!("refused as {name}")),
     }
     if state == recorded_state { Ok(()) } else { Err("another state afterwards".into()) }
+}
+
+fn judge_accumulate(input: &mut Decoder<'_>) -> Result<Verdict, DecodeError> {
+    let params = input.params();
+    let bytes = input.take(input.left())?;
+    Ok(pvm::recorded::judge_vector(machines(), bytes, params))
+}
+
+/// The virtual machine that runs recorded services.
+pub(super) fn machines() -> &'static pvm::Machines {
+    static MACHINES: OnceLock<pvm::Machines> = OnceLock::new();
+    MACHINES.get_or_init(|| {
+        pvm::Machines::new(pvm::EngineKind::Interpreter).expect("the interpreter runs everywhere")
+    })
 }
 
 fn judge_assurances(input: &mut Decoder<'_>) -> Result<Verdict, DecodeError> {

@@ -2,8 +2,8 @@
 //!
 //! Everything must decode and come back. Then our rules import the block: the reports that wait (ρ), the recent
 //! history (β), disputes (ψ), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
-//! validators and the entropy that guarantors are assigned by. What services said when they accumulated is taken from
-//! the recorded state, because only running them tells.
+//! validators and the entropy that guarantors are assigned by. If there are services their code is run on what became available, and
+//! every entry, privilege, output and count of gas must be the recorded one.
 
 use super::{Cases, Family, File, Verdict, codec::comes_back, stf};
 use jam::{
@@ -175,7 +175,17 @@ impl Import<'_> {
         let reported = self.guarantees(&epoch, &records, &known, &mut pending)?;
         same("ρ", &pending, &stf::shared(self.after(StateIndex::PendingReports)?))?;
         self.accumulation(&availability)?;
+        self.services(&availability)?;
         self.history(&reported)
+    }
+
+    /// δ, χ, φ, ι, θ and the gas of services, if the trace has services: their code is run.
+    fn services(&self, availability: &assurances::Availability) -> Verdict {
+        if !self.before.contains_key(&StateIndex::Privileges.key()) {
+            return Ok(());
+        }
+        let (params, available) = (self.params, availability.reports().collect());
+        pvm::recorded::judge_step(stf::machines(), params, self.block, available, self.before, self.after)
     }
 
     /// ψ.

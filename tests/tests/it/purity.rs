@@ -66,7 +66,7 @@ fn the_driver_knows_no_store_no_network_and_no_rpc() {
 }
 
 /// The features of our crates that are for tests.
-const TEST_ONLY: &[&str] = &["bugs", "faults", "model", "offline", "sample"];
+const TEST_ONLY: &[&str] = &["bugs", "faults", "model", "offline", "recorded", "sample"];
 
 /// The features of our crates, such as `queue bugs`, that a crate turns on by itself.
 fn test_features(package: &str) -> Vec<String> {

@@ -14,7 +14,10 @@ use jam::{
     sample::{Sample, Source},
 };
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 use tests::vectors::Report;
 
 #[test]
@@ -24,6 +27,20 @@ fn every_vector_in_the_fixtures_passes() {
     println!("{report}");
     assert_eq!(report.failed(), 0, "{report}");
     for family in ["codec/tiny", "erasure/tiny", "shuffle"] {
+        assert!(report.passed_in(family) > 0, "no case of {family} was run\n{report}");
+    }
+}
+
+#[test]
+fn recorded_services_accumulate_the_same() {
+    let Some(dir) = fixtures::folder("vectors") else { return };
+    let unpacked = tempfile::tempdir().unwrap();
+    let packed = dir.join("jam-pvm.tar.xz");
+    let tar = Command::new("tar").arg("xJf").arg(&packed).arg("-C").arg(unpacked.path()).status();
+    assert!(tar.unwrap().success(), "{} cannot be unpacked", packed.display());
+    let report = Report::of(unpacked.path()).unwrap();
+    assert_eq!(report.failed(), 0, "{report}");
+    for family in ["stf/accumulate/tiny", "traces/storage_light", "traces/fuzzy_light"] {
         assert!(report.passed_in(family) > 0, "no case of {family} was run\n{report}");
     }
 }

@@ -59,7 +59,7 @@ fn from_data(number: u64, directory: &Path) -> Result<Vec<(&'static str, Bytes)>
     let spec = data::spec(directory).map_err(|why| data(&why))?;
     let store = data::open(directory, &spec).map_err(|why| data(&why))?;
     let (service, _) = devnet::genesis::service_of(&spec).map_err(|why| data(&why))?;
-    let bundler = setup::bundler_of(service, spec.params);
+    let bundler = setup::bundler_of(service, &spec, None);
     let recovered = store.load().map_err(|why| data(&why))?;
     // What was sent does not depend on how long a slot is.
     let (config, clock) = (queue::Config::new(&spec.params, 6000), devnet::validator::clock(6000));

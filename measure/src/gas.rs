@@ -1,0 +1,98 @@
+//! What a run of blocks costs in the gas of JAM's virtual machine, by the service's code as validators run it.
+//!
+//! One block of transfers from as many senders to random accounts, of ether or of a token; and a block without transactions.
+//! The gas is the same on every machine.
+
+use super::block::{Kind, World, call, recipients, world};
+use harness::blocks::MemoryChain;
+use jam::{Params, WorkResult, codec::Encode};
+use pvm::{EngineKind, Limits, Machines, RefineInput};
+use service::accumulate::Claim;
+use std::fmt;
+
+/// What the judge prints.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Gas {
+    /// Of a transfer of ether.
+    pub transfer: u64,
+    /// Of a transfer of a token.
+    pub erc20: u64,
+    /// Of a block, beside its transactions.
+    pub block: u64,
+    /// Transfers of ether that fit into a package of a tiny chain,
+    pub package_tiny: u64,
+    /// and of a full one.
+    pub package_full: u64,
+}
+
+impl fmt::Display for Gas {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { transfer, erc20, block, package_tiny, package_full } = self;
+        write!(
+            f,
+            "gas: transfer={transfer} erc20={erc20} block={block} package_tiny={package_tiny} package_full={package_full}"
+        )
+    }
+}
+
+impl Gas {
+    /// Measures a block of so many transfers on a chain with so many accounts.
+    pub fn measure(accounts: u64, transfers: u64) -> Result<Self, String> {
+        let machines = Machines::new(EngineKind::Auto).map_err(|why| why.to_string())?;
+        let mut world = world(accounts, transfers);
+        let bundler = &mut world.chain.bundler;
+        bundler.config = bundler.config.with_code_hash();
+        bundler.params = Params::FULL;
+        bundler.limits = bundler::Limits::new(&bundler.config, &bundler.params);
+        bundler.limits.gas_max = bundler.config.gas_limit;
+        let block = used(&machines, &world, None, accounts)?;
+        let of = |kind| Ok::<_, String>((used(&machines, &world, Some(kind), accounts)? - block) / transfers);
+        let (transfer, erc20) = (of(Kind::Ether)?, of(Kind::Token)?);
+        let fits = |params: &Params| params.refine_gas_max.saturating_sub(block) / transfer.max(1);
+        let (package_tiny, package_full) = (fits(&Params::TINY), fits(&Params::FULL));
+        Ok(Self { transfer, erc20, block, package_tiny, package_full })
+    }
+}
+
+/// The gas of a block with a transfer from each wallet, or with none.
+fn used(machines: &Machines, world: &World, kind: Option<Kind>, accounts: u64) -> Result<u64, String> {
+    let mut chain = world.chain.clone();
+    let mut open = chain.open();
+    if let Some(kind) = kind {
+        for (wallet, to) in world.wallets.iter().zip(recipients(kind, accounts, 1)) {
+            open.push(&wallet.eip1559(call(kind, to))).map_err(|why| format!("{why:?}"))?;
+        }
+    }
+    let sealed = open.seal(&chain.secret).map_err(|why| why.to_string())?;
+    refined(machines, &chain, &sealed)
+}
+
+fn refined(
+    machines: &Machines,
+    chain: &MemoryChain,
+    sealed: &bundler::Sealed<harness::blocks::Values>,
+) -> Result<u64, String> {
+    let (_, packaged) = chain.package(sealed);
+    let (config, params) = (chain.bundler.config, chain.bundler.params);
+    let code = config.code();
+    let input = RefineInput {
+        params: &params,
+        core: 0,
+        package: &packaged.bundle.package,
+        item: 0,
+        trace: &[],
+        extrinsics: std::slice::from_ref(&packaged.bundle.extrinsics),
+        imports: &[vec![]],
+        export_offset: 0,
+        output_bytes_max: params.report_output_bytes_max as usize,
+        lookup: &|service, hash| {
+            (service == config.service && hash == config.code_hash).then(|| code.clone())
+        },
+        limits: Limits::NONE,
+    };
+    let refined = machines.refine(&input).map_err(|why| why.to_string())?;
+    match refined.result {
+        WorkResult::Output(output) if Claim::decode(&output).is_some() => Ok(refined.gas_used),
+        other => Err(format!("the service does not take its own block: {:02x?}", other.encode())),
+    }
+}
