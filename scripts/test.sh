@@ -159,6 +159,7 @@ export -f has_nextest build_tests build_product build_judges tests judge finds_b
 phase "set-up" set_up
 phase "words" bash scripts/words.sh
 phase "lints" lints
+phase "authorizers" bash scripts/authorizers.sh --check
 lane "build of the tests" build_tests
 lane "build of the product" build_product
 join
