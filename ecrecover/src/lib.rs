@@ -21,25 +21,33 @@
 //! these wrong they are never used. And validators recover with libsecp256k1 alone: two implementations would have to be
 //! wrong in the same way.
 //!
+//! **Without `std`** there is neither libsecp256k1 nor are there lanes: one at a time in Rust alone (`plain`). That is what the
+//! service is compiled with for JAM's virtual machine.
+//!
 //! Signatures and hashes are public, so how long it takes may depend on them. **Never use any of this with secrets.**
 
-#[cfg(target_arch = "x86_64")]
+#![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod curve;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod field;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod lanes;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(test, not(feature = "std")))]
+mod plain;
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod scalar;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod table;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "std")]
 use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Signature};
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(feature = "std", not(target_arch = "x86_64")))]
 mod lanes {
     use super::{Address, B256, Signature};
 
@@ -53,11 +61,19 @@ mod lanes {
 }
 
 /// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+#[cfg(feature = "std")]
 pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
     secp256k1::recover_signer_unchecked(signature, hash).ok()
 }
 
+/// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+#[cfg(not(feature = "std"))]
+pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
+    plain::signer(signature, hash)
+}
+
 /// Who signed each of these hashes: what [`signer`] says of each.
+#[cfg(feature = "std")]
 pub fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
     let known = lanes::signers(signed);
     known
@@ -69,6 +85,7 @@ pub fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
 
 /// How many this machine recovers at once. The first call makes what that needs, in a few milliseconds; so does the first
 /// call of [`signers`].
+#[cfg(feature = "std")]
 pub fn at_once() -> usize {
     lanes::count()
 }

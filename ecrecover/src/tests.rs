@@ -71,6 +71,8 @@ fn in_lanes(_: &[Signed]) -> Vec<Said> {
 
 /// Everybody says this, or nothing.
 fn agree(signed: &[Signed], expected: &[Option<Address>]) {
+    let plain = signed.iter().map(|(signature, hash)| crate::plain::signer(signature, *hash));
+    assert_eq!(plain.collect::<Vec<_>>(), expected, "in Rust alone");
     assert_eq!(signers(signed), expected);
     assert_eq!(one_by_one(signed), expected);
     for (lanes, said) in in_lanes(signed) {

@@ -11,8 +11,8 @@ use crate::{
     package::ImportRoot,
     params::SEGMENT_BYTES,
 };
+use alloc::{collections::BTreeMap, vec::Vec};
 use alloy_primitives::Bytes;
-use std::collections::BTreeMap;
 
 /// An imported segment with the proof that it is the one the package names.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -62,7 +62,7 @@ macro_rules! named_bytes32 {
         }
 
         impl $crate::codec::Encode for $name {
-            fn encode_to(&self, out: &mut Vec<u8>) {
+            fn encode_to(&self, out: &mut alloc::vec::Vec<u8>) {
                 $crate::codec::Encode::encode_to(&self.0, out);
             }
         }

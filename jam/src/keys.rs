@@ -1,6 +1,7 @@
 //! Keys and signatures of validators, and the names that certificates carry.
 
 use crate::hash::{Hash, blake2b, named_bytes32};
+use alloc::{string::String, vec::Vec};
 use alloy_primitives::{FixedBytes, hex};
 use core::fmt;
 use ed25519_zebra::{SigningKey, VerificationKey};

@@ -26,19 +26,31 @@
 //! encode differently; the tests compare them byte by byte with `jam-std-common` 0.1.28, which is that version's
 //! reference.
 //!
+//! **Features.** `std`, on by default, has what follows and judges the chain. Without it there are codec, hashes, keys, packages,
+//! bundles, reports and Merkle trees, which need no more than `alloc`.
+//!
 //! ```
+//! # #[cfg(feature = "std")] {
 //! use jam::{Params, codec::{Decode, Encode}, Header};
 //!
 //! let genesis = Header::genesis(None);
 //! let bytes = genesis.encode();
 //! assert_eq!(Header::decode(&bytes, &Params::TINY), Ok(genesis));
 //! assert!(Header::decode(&bytes[1..], &Params::TINY).is_err());
+//! # }
 //! ```
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
+#[cfg(feature = "std")]
 pub mod block;
 pub mod bundle;
 pub mod codec;
+#[cfg(feature = "std")]
 pub mod erasure;
+#[cfg(feature = "std")]
 pub mod follow;
 pub mod hash;
 pub mod keys;
@@ -46,20 +58,27 @@ pub mod merkle;
 pub mod package;
 pub mod params;
 pub mod report;
+#[cfg(feature = "std")]
 pub mod rules;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+#[cfg(feature = "std")]
 pub mod shuffle;
 pub mod slot;
+#[cfg(feature = "std")]
 pub mod spec;
+#[cfg(feature = "std")]
 pub mod state;
+#[cfg(feature = "std")]
 pub mod trie;
 
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "std")]
 pub use block::{Assurance, Block, Disputes, Extrinsic, Guarantee, Header};
 pub use bundle::{Bundle, BundleError};
+#[cfg(feature = "std")]
 pub use erasure::{ErasureCode, ErasureError, Shards};
 pub use hash::{Hash, HeaderHash, PackageHash, ReportHash, SegmentRoot};
 pub use keys::{Ed25519Key, Ed25519Secret, Purpose, Signature};
@@ -67,6 +86,7 @@ pub use package::{ImportRoot, ImportSpec, PackageLimit, RefineContext, WorkItem,
 pub use params::Params;
 pub use report::{WorkDigest, WorkError, WorkReport, WorkResult};
 pub use slot::SlotClock;
+#[cfg(feature = "std")]
 pub use spec::ChainSpec;
 
 /// The features for tests that this crate was compiled with; none in a product build.

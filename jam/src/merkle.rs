@@ -6,8 +6,8 @@ use crate::{
     hash::{Hash, SegmentRoot, blake2b, keccak},
     params::{SEGMENT_BYTES, SEGMENTS_PER_PAGE},
 };
+use alloc::{borrow::Cow, vec, vec::Vec};
 use alloy_primitives::Bytes;
-use std::borrow::Cow;
 
 /// Which hash function a tree uses: most use BLAKE2b, the accumulation outputs keccak.
 pub type HashFn = fn(&[&[u8]]) -> Hash;

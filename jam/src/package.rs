@@ -6,8 +6,8 @@ use crate::{
     hash::{HeaderHash, PackageHash, SegmentRoot, blake2b, hash_of},
     params::IMPORT_BYTES,
 };
+use alloc::{collections::BTreeSet, vec::Vec};
 use alloy_primitives::Bytes;
-use std::collections::BTreeSet;
 
 wire! {
     /// The view of the chain that a package is computed against.

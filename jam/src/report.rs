@@ -5,8 +5,8 @@ use crate::{
     codec::{AtMost, Decode, DecodeError, Decoder, Encode, Malformed, Natural, wire},
     hash::{PackageHash, ReportHash, SegmentRoot, hash_of},
 };
+use alloc::{collections::BTreeMap, vec::Vec};
 use alloy_primitives::Bytes;
-use std::collections::BTreeMap;
 
 wire! {
     /// What must be made available, and how to check it.

@@ -2,6 +2,7 @@
 //!
 //! A package may bring 128 extrinsics, a block thousands of transactions; so all of them travel in one.
 
+use alloc::vec::Vec;
 use alloy_primitives::Bytes;
 
 /// The bytes end in the middle of a blob.

@@ -1,6 +1,7 @@
 //! What everyone who runs the service agrees on.
 
 use jam::{Ed25519Key, Hash, SlotClock, slot::COMMON_ERA};
+use types::BlockId;
 
 /// The service's configuration. It comes from the chain specification; two validators with different ones do not agree
 /// about any block.
@@ -12,6 +13,8 @@ pub struct Config {
     pub code_hash: Hash,
     /// Whose blocks are accepted.
     pub builder: Ed25519Key,
+    /// Whose orders the service obeys: other code, and so other keys and limits. The builder's, if nothing else is said.
+    pub owner: Ed25519Key,
     /// The chain id that transactions are signed for.
     pub chain_id: u64,
     /// The gas limit of every block after the genesis.
@@ -23,6 +26,8 @@ pub struct Config {
     /// How long a slot of the JAM chain lasts, in milliseconds: how late a block may be dated follows from the slot of its
     /// package's lookup anchor.
     pub slot_ms: u64,
+    /// The block that is applied before any other, where the chain does not say it in the service's storage.
+    pub genesis: BlockId,
 }
 
 /// Gas of a block by default: room for the largest transaction that there is (EIP-7825), with as much beside it.
@@ -47,11 +52,13 @@ impl Config {
             service,
             code_hash,
             builder,
+            owner: builder,
             chain_id: CHAIN_ID,
             gas_limit: GAS_LIMIT,
             gas_target: GAS_TARGET,
             base_fee_floor_wei: BASE_FEE_FLOOR_WEI,
             slot_ms: SLOT_MS,
+            genesis: BlockId::new(0, Hash::ZERO),
         }
     }
 

@@ -4,6 +4,7 @@
 //! ommers, no withdrawals), all of it cut into segments; the last one is filled up with zeros. RLP says where a block ends, and
 //! none begins with a zero, so the zeros are no ambiguity.
 
+use alloc::vec::Vec;
 use alloy_consensus::{Block, Header, ReceiptEnvelope, TxEnvelope, Typed2718};
 use alloy_eips::Encodable2718;
 use alloy_primitives::Bytes;

@@ -20,14 +20,20 @@
 //! withdrawals, requests, beacon roots. The base fee has a floor; the hashes of earlier blocks come from the history
 //! contract (EIP-2935), where a witness proves them; PREVRANDAO follows from the parent's hash.
 //!
-//! **Limits.** A claim has 184 bytes of the 48 KiB that a report may have. Decoders check declared lengths against the
+//! **Limits.** A claim has 185 bytes of the 48 KiB that a report may have. Decoders check declared lengths against the
 //! bytes there are; execution stops at the gas that the work item declares. At most [`accumulate::WAITING_MAX`] runs
 //! wait.
 //!
 //! **Errors.** [`refine::RefineError`] says why a bundle is refused, and [`refine::RefineError::work_error`] what a
 //! report says then. [`accumulate::Ignored`] says why a claim changed nothing.
 //!
-//! **Features.** `bugs` has known mistakes for the simulator to find; no product build has it.
+//! **Where it runs.** On a JAM chain the service is PVM code ([`code`]). The core of this crate is `no_std + alloc` and takes plain
+//! inputs ([`refine::Input`], [`accumulate::Host`]); the guest, which is outside of this workspace, is a thin layer of host calls around
+//! it. The builder runs the same core natively, for speed and as an oracle. What refine answers has one format, in [`answer`].
+//!
+//! **Changes.** The owner's key gives a live service other code, and with it other keys and limits: [`order`].
+//!
+//! **Features.** `std`, on by default, is all that surrounds the core. `bugs` has known mistakes for the simulator to find; no product build has it.
 //!
 //! ```
 //! use service::{Config, accumulate::{Claim, Outcome, ServiceState}, genesis::Genesis};
@@ -45,14 +51,21 @@
 //! assert_eq!(state.head(), second.last);
 //! ```
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
 pub mod accumulate;
+pub mod answer;
 pub mod blobs;
 pub mod code;
 pub mod config;
 pub mod execution;
 pub mod exports;
+#[cfg(feature = "std")]
 pub mod genesis;
 pub mod header;
+pub mod order;
 pub mod payload;
 pub mod refine;
 pub mod signature;

@@ -6,6 +6,7 @@
 //! that grows with the run is in the extrinsics, the [headers](encode_headers) too. There is one encoding; what decodes
 //! encodes to the same bytes again.
 
+use alloc::vec::Vec;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes};
 use alloy_rlp::{Decodable, Encodable};

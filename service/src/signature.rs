@@ -5,14 +5,17 @@
 //! signature made here from being one of anything else.
 
 use alloy_primitives::B256;
-use ed25519_zebra::{SigningKey, VerificationKey};
-use jam::{Ed25519Key, Ed25519Secret, Signature};
+use ed25519_zebra::VerificationKey;
+#[cfg(feature = "std")]
+use jam::Ed25519Secret;
+use jam::{Ed25519Key, Signature};
 
 const CONTEXT: &[u8; 12] = b"pectin_block";
 
 /// Signs a block by its hash.
+#[cfg(feature = "std")]
 pub fn sign(secret: &Ed25519Secret, block: B256) -> Signature {
-    let signature = SigningKey::from(secret.to_bytes()).sign(&message(block));
+    let signature = ed25519_zebra::SigningKey::from(secret.to_bytes()).sign(&message(block));
     <[u8; 64]>::from(signature).into()
 }
 

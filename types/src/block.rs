@@ -1,10 +1,10 @@
 //! What a block is called, and a block as it stands once sealed.
 
 use crate::Transaction;
+use alloc::{format, string::String, sync::Arc};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::B256;
 use core::fmt;
-use std::sync::Arc;
 
 /// A block's identity. The hash alone is enough; the number says where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -1,7 +1,7 @@
 //! A list that is cheap to copy: a copy shares all chunks, and a push copies one chunk at most.
 
+use alloc::{sync::Arc, vec::Vec};
 use core::ops::Index;
-use std::sync::Arc;
 
 /// Elements in a chunk.
 const CHUNK: usize = 32;

@@ -1,5 +1,7 @@
 //! What operators are shown of blocks and cores: how large blocks came out, and what the cores were used for.
 
+use alloc::vec::Vec;
+
 /// How large a block came out, as a bundle of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sizes {

@@ -19,6 +19,10 @@
 //! assert_eq!(Run::of(BlockId::new(7, [0; 32].into())).bundle_name(), "B-7");
 //! ```
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
+extern crate alloc;
+
 mod block;
 mod chunked;
 mod event;

@@ -1,5 +1,6 @@
 //! Why something that was accepted did not go on, and the bytes in which a journal keeps it.
 
+use alloc::{string::String, vec::Vec};
 use alloy_primitives::B256;
 use core::fmt;
 

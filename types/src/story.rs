@@ -1,6 +1,7 @@
 //! What became of a transaction whose blocks were given up.
 
 use crate::{BlockId, ReleasedBy, Time};
+use alloc::vec::Vec;
 
 /// A block that a transaction was sealed in, and that was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

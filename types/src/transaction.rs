@@ -1,10 +1,10 @@
 //! A transaction whose sender is known.
 
+use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use alloy_consensus::{TxEnvelope, transaction::Recovered};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 use core::{fmt, ops::Deref};
-use std::sync::Arc;
 
 /// A signed transaction with its recovered sender, its hash and its bytes.
 ///

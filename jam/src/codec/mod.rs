@@ -9,12 +9,15 @@
 //! side by side.
 
 mod values;
+// Only what follows a chain has lists that are as long as the chain says.
+#[cfg_attr(not(feature = "std"), allow(dead_code, unused_imports))]
 mod ways;
 
 pub use alloy_primitives::Bytes;
 pub(crate) use ways::*;
 
 use crate::Params;
+use alloc::vec::Vec;
 
 /// Why bytes are not the value they should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

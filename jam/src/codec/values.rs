@@ -1,8 +1,11 @@
 //! The encodings of numbers, bytes, options, sequences, sets and maps.
 
 use super::{Bytes, Decode, DecodeError, Decoder, Encode, Malformed, put_exactly, put_natural};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec::Vec,
+};
 use alloy_primitives::FixedBytes;
-use std::collections::{BTreeMap, BTreeSet};
 
 macro_rules! little_endian {
     ($($type:ty)*) => {$(

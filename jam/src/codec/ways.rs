@@ -1,6 +1,7 @@
 //! How the fields of a struct travel, and the macro that declares a struct together with its encoding.
 
 use super::{Decode, DecodeError, Decoder, Encode, Malformed, put_exactly, put_natural};
+use alloc::vec::Vec;
 
 /// A way in which a field travels when it is not the usual one of its type.
 pub(crate) trait As<T> {
@@ -129,7 +130,7 @@ macro_rules! wire {
         }
 
         impl $crate::codec::Encode for $name {
-            fn encode_to(&self, out: &mut Vec<u8>) {
+            fn encode_to(&self, out: &mut alloc::vec::Vec<u8>) {
                 $(<wire!(@way $($way)?) as $crate::codec::As<$type>>::put(&self.$field, out);)*
             }
         }

@@ -1,5 +1,6 @@
 //! What refine says about a run of blocks, and how it is found in a report.
 
+use crate::answer::CLAIM;
 use alloy_primitives::B256;
 use jam::{Hash, WorkDigest, WorkResult, hash::blake2b, merkle::balanced_root};
 use types::BlockId;
@@ -25,7 +26,7 @@ pub struct Claim {
 
 impl Claim {
     /// The length of the encoding.
-    pub const BYTES: usize = 5 * 32 + 3 * 8;
+    pub const BYTES: usize = 1 + 5 * 32 + 3 * 8;
 
     /// A claim of this run that says nothing about states. Only simulations claim such things.
     pub fn of_run(parent: B256, first: u64, last: BlockId) -> Self {
@@ -37,23 +38,24 @@ impl Claim {
         balanced_root(blocks, blake2b)
     }
 
-    /// The fields in order, numbers little-endian.
+    /// [`CLAIM`] and the fields in order, numbers little-endian.
     pub fn encode(&self) -> [u8; Self::BYTES] {
-        let mut out = [0; Self::BYTES];
-        out[..32].copy_from_slice(self.parent.as_slice());
-        out[32..40].copy_from_slice(&self.first.to_le_bytes());
-        out[40..48].copy_from_slice(&self.last.number.to_le_bytes());
-        out[48..80].copy_from_slice(self.last.hash.as_slice());
-        out[80..112].copy_from_slice(self.pre_root.as_slice());
-        out[112..144].copy_from_slice(self.post_root.as_slice());
-        out[144..152].copy_from_slice(&self.gas_used.to_le_bytes());
-        out[152..].copy_from_slice(self.blocks_root.as_slice());
+        let mut out = [CLAIM; Self::BYTES];
+        out[1..33].copy_from_slice(self.parent.as_slice());
+        out[33..41].copy_from_slice(&self.first.to_le_bytes());
+        out[41..49].copy_from_slice(&self.last.number.to_le_bytes());
+        out[49..81].copy_from_slice(self.last.hash.as_slice());
+        out[81..113].copy_from_slice(self.pre_root.as_slice());
+        out[113..145].copy_from_slice(self.post_root.as_slice());
+        out[145..153].copy_from_slice(&self.gas_used.to_le_bytes());
+        out[153..].copy_from_slice(self.blocks_root.as_slice());
         out
     }
 
-    /// Reads what [`Claim::encode`] wrote; `None` if the length is another one.
+    /// Reads what [`Claim::encode`] wrote; `None` if the first byte or the length is another one.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        let (CLAIM, bytes) = bytes.split_first().map(|(tag, rest)| (*tag, rest))? else { return None };
+        let bytes: &[u8; Self::BYTES - 1] = bytes.try_into().ok()?;
         let hash = |at: usize| B256::from_slice(&bytes[at..at + 32]);
         let number =
             |at: usize| bytes[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));

@@ -12,12 +12,18 @@
 //! Any order of arrival, with any repetition, therefore ends in the same head. A claim gets here only as the output of
 //! [`refine`](crate::refine), which demands the builder's signature: strangers can neither apply nor wait.
 //!
+//! On chain this is called with whatever the chain delivers at once: outputs of our work items, errors in the place of outputs, and
+//! transfers of coins that any service may send. [`Accumulation`] takes the items one by one; what is none of ours is skipped, and
+//! nothing that somebody sends along can stop a claim. Coins stay in the service's balance, and are counted.
+//!
 //! A run whose first block is a sibling of the head's child, or lower, can never be applied any more, so it does not wait, and
 //! one that waits goes as soon as this is known.
 
 #[cfg(feature = "bugs")]
 mod bugs;
 mod claim;
+mod host;
+mod item;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -25,8 +31,11 @@ mod tests;
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
 pub use claim::{Claim, claim_of};
+pub use host::{Accumulation, COINS, Coins, Host, ORDERS, Orders};
+pub use item::{ITEM_BYTES_MAX, Item};
 pub use storage::{HEAD, StorageError, WAITING};
 
+use alloc::{vec, vec::Vec};
 use alloy_primitives::B256;
 use core::fmt;
 use types::BlockId;

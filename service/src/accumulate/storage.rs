@@ -5,10 +5,17 @@
 //! | [`HEAD`] | number (u64, little-endian), hash |
 //! | [`WAITING`] | per run in the order of arrival: parent, first number, last number, last hash; no such entry if nothing waits |
 //!
+//! | [`COINS`](super::COINS) | transfers that came in (u64), their sum (u128); no such entry without any |
+//! | [`ORDERS`](super::ORDERS) | number of the last order that was obeyed (u64); hash and length (u32) of the code that is requested, if one is |
+//!
 //! The keys are those of the Gray Paper for a service's storage, so whoever has a proof of them can read the head.
 
 use super::{ServiceState, WAITING_MAX, Waiting};
-use alloy_primitives::{B256, Bytes};
+use alloc::vec::Vec;
+use alloy_primitives::B256;
+#[cfg(feature = "std")]
+use alloy_primitives::Bytes;
+#[cfg(feature = "std")]
 use jam::{spec::StateKey, state::storage_key};
 use types::BlockId;
 
@@ -38,25 +45,42 @@ pub enum StorageError {
 }
 
 impl ServiceState {
+    /// The value of [`HEAD`].
+    pub(super) fn head_entry(&self) -> [u8; HEAD_BYTES] {
+        encode_id(self.head)
+    }
+
+    /// The value of [`WAITING`]; no such entry if nothing waits.
+    pub(super) fn waiting_entry(&self) -> Option<Vec<u8>> {
+        let waiting = self.waiting.iter().flat_map(Waiting::encode).collect::<Vec<_>>();
+        Some(waiting).filter(|waiting| !waiting.is_empty())
+    }
+
     /// The entries of the service's storage: what the values are, and which ones are not there.
+    #[cfg(feature = "std")]
     pub fn storage(&self, service: u32) -> [(StateKey, Option<Bytes>); 2] {
-        let waiting = self.waiting.iter().flat_map(Waiting::encode).collect::<Bytes>();
         [
-            (storage_key(service, HEAD), Some(encode_id(self.head).into())),
-            (storage_key(service, WAITING), Some(waiting).filter(|waiting| !waiting.is_empty())),
+            (storage_key(service, HEAD), Some(self.head_entry().into())),
+            (storage_key(service, WAITING), self.waiting_entry().map(Into::into)),
         ]
     }
 
     /// Reads the state from storage, where `entry` gives the value of a key. What is accepted is stored in the same
     /// bytes again.
+    #[cfg(feature = "std")]
     pub fn from_storage<'a>(
         service: u32,
         entry: impl Fn(&StateKey) -> Option<&'a [u8]>,
     ) -> Result<Self, StorageError> {
         let head = entry(&storage_key(service, HEAD)).ok_or(StorageError::NoHead)?;
+        Self::from_entries(head, entry(&storage_key(service, WAITING)))
+    }
+
+    /// Reads the state from the values of its two entries.
+    pub(super) fn from_entries(head: &[u8], waiting: Option<&[u8]>) -> Result<Self, StorageError> {
         let head = decode_id(head.try_into().map_err(|_| StorageError::Head(head.len()))?);
         let mut state = Self::new(head);
-        if let Some(waiting) = entry(&storage_key(service, WAITING)) {
+        if let Some(waiting) = waiting {
             state.read_waiting(waiting)?;
         }
         Ok(state)

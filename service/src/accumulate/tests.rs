@@ -223,8 +223,11 @@ proptest! {
     }
 
     #[test]
-    fn a_claim_has_one_encoding(bytes in proptest::collection::vec(any::<u8>(), Claim::BYTES)) {
+    fn a_claim_has_one_encoding(mut bytes in proptest::collection::vec(any::<u8>(), Claim::BYTES)) {
+        bytes[0] = crate::answer::CLAIM;
         prop_assert_eq!(&Claim::decode(&bytes).unwrap().encode()[..], &bytes[..]);
         prop_assert_eq!(Claim::decode(&bytes[1..]), None);
+        bytes[0] += 1;
+        prop_assert_eq!(Claim::decode(&bytes), None);
     }
 }

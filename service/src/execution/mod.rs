@@ -17,6 +17,10 @@ pub use receipt::Executed;
 pub use rules::{Blobs, Rules};
 pub use transaction::environment;
 
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope, Typed2718};
 use alloy_eips::eip2935::{HISTORY_SERVE_WINDOW, HISTORY_STORAGE_ADDRESS};
 use alloy_primitives::{Address, Bloom, Bytes};

@@ -1,5 +1,6 @@
 //! Receipts, and what a block came to.
 
+use alloc::vec::Vec;
 use alloy_consensus::{Eip658Value, Receipt, ReceiptEnvelope, TxType};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::Bloom;

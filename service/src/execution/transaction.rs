@@ -1,6 +1,6 @@
 //! From signed transactions to what revm executes.
 
-use alloy_consensus::{Transaction, TxEnvelope, Typed2718, crypto::secp256k1::recover_signer};
+use alloy_consensus::{Transaction, TxEnvelope, Typed2718, crypto::SECP256K1N_HALF};
 use alloy_eips::eip7702::{RecoveredAuthority, RecoveredAuthorization, SignedAuthorization};
 use alloy_primitives::Address;
 use revm::{context::TxEnv, context_interface::either::Either};
@@ -30,7 +30,8 @@ fn authorization(signed: &SignedAuthorization) -> Either<SignedAuthorization, Re
     let authority = signed
         .signature()
         .ok()
-        .and_then(|signature| recover_signer(&signature, signed.signature_hash()).ok())
+        .filter(|signature| signature.s() <= SECP256K1N_HALF)
+        .and_then(|signature| ecrecover::signer(&signature, signed.signature_hash()))
         .map_or(RecoveredAuthority::Invalid, RecoveredAuthority::Valid);
     Either::Right(RecoveredAuthorization::new_unchecked(signed.inner().clone(), authority))
 }

@@ -3,8 +3,10 @@
 use crate::{
     blobs::Short,
     header::HeaderError,
+    order::OrderError,
     payload::{HeadersError, PayloadError},
 };
+use alloc::string::String;
 use jam::{BundleError, PackageLimit, WorkError};
 use state::{
     MalformedCodes,
@@ -143,9 +145,45 @@ pub enum RefineError {
         /// By the run.
         found: usize,
     },
+    /// An order that is not obeyed.
+    #[error(transparent)]
+    Order(#[from] OrderError),
 }
 
 impl RefineError {
+    /// A number for each reason, which never changes its meaning.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Bundle(_) => 1,
+            Self::Package(_) => 2,
+            Self::Items(_) => 3,
+            Self::Service(_) => 4,
+            Self::Code => 5,
+            Self::Inputs { .. } => 6,
+            Self::Payload(_) => 7,
+            Self::Signature => 8,
+            Self::Empty => 9,
+            Self::Headers(_) => 10,
+            Self::Parent(_) => 11,
+            Self::Last => 12,
+            Self::Late { .. } => 13,
+            Self::Follows(_) => 14,
+            Self::Witness(_) => 15,
+            Self::PreState(_) => 16,
+            Self::Codes(_) => 17,
+            Self::Transactions(_) => 18,
+            Self::TransactionLists { .. } => 19,
+            Self::Transaction { .. } => 20,
+            Self::Execution { .. } => 21,
+            Self::OutOfGas { .. } => 22,
+            Self::Coverage(_) => 23,
+            Self::CodesExcess { .. } => 24,
+            Self::Header { .. } => 25,
+            Self::Exports { .. } => 26,
+            Self::Order(_) => 27,
+        }
+    }
+
     /// What a report says in place of an output.
     pub const fn work_error(&self) -> WorkError {
         match self {

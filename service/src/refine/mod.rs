@@ -16,10 +16,19 @@
 //!
 //! Work is bounded by what the package declares: bytes before anything is read, gas after every transaction. Nothing in
 //! a bundle can make it panic.
+//!
+//! The core takes an [`Input`], which is what a work item is to a service on any JAM node. Natively it is taken out of a bundle
+//! ([`refine`], [`refine_bundle`]); in the virtual machine it comes from host calls.
 
 mod error;
+mod input;
+#[cfg(feature = "std")]
+mod native;
 
 pub use error::RefineError;
+pub use input::{Input, Item};
+#[cfg(feature = "std")]
+pub use native::{Known, answer, refine, refine_bundle, refine_known};
 
 use crate::{
     Config,
@@ -31,17 +40,19 @@ use crate::{
     payload::{Payload, decode_headers},
     signature,
 };
-use alloy_consensus::{
-    Header, ReceiptEnvelope, TxEnvelope,
-    transaction::{Recovered, SignerRecoverable},
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeSet,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
 };
+use alloy_consensus::{Header, TxEnvelope, crypto::SECP256K1N_HALF, transaction::Recovered};
 use alloy_eips::Decodable2718;
 use alloy_primitives::{B256, Bytes};
 use core::{borrow::Borrow, convert::Infallible};
-use jam::{Bundle, Params, SegmentRoot, WorkItem};
+use jam::SegmentRoot;
 use state::{CodeSet, Codes, Key, PartialTree, Witness};
-use std::collections::{BTreeMap, BTreeSet};
-use types::Transaction;
 
 /// Extrinsic 0 is the witness.
 pub const WITNESS: usize = 0;
@@ -70,15 +81,9 @@ impl Output {
     }
 }
 
-/// Refines an encoded bundle.
-pub fn refine(bundle: &Bytes, config: &Config, params: &Params) -> Result<Output, RefineError> {
-    let bundle = Bundle::decode(bundle, params).map_err(jam::BundleError::from)?;
-    refine_bundle(&bundle, config, params)
-}
-
-/// Refines a bundle.
-pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Result<Output, RefineError> {
-    let mut work = Work::new(bundle, config, params)?;
+/// Refines what a work item brings: the blocks of a run.
+pub fn refine_input(input: &Input<'_>, config: &Config) -> Result<Output, RefineError> {
+    let mut work = Work::new(input, config)?;
     let mut exports = Exports::default();
     for index in 0..work.blocks.len() {
         let executed = work.execute(index, config, recover)?;
@@ -97,51 +102,6 @@ pub fn refine_bundle(bundle: &Bundle, config: &Config, params: &Params) -> Resul
     let exports = exports.into_segments();
     work.check_exports(exports.len())?;
     Ok(Output { claim, exports })
-}
-
-/// What the builder of a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
-/// what refining costs, and they are functions of bytes: the same bytes have the same senders and roots.
-#[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
-    /// Its transactions, with their senders.
-    pub transactions: &'a [Transaction],
-    /// Its receipts.
-    pub receipts: &'a [ReceiptEnvelope],
-    /// A header with the roots of these transactions and receipts.
-    pub header: &'a Header,
-}
-
-/// Refines a bundle of blocks that were built here, of which this is known.
-///
-/// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
-/// out again, and what the run exports is only counted.
-pub fn refine_known(
-    bundle: &Bundle,
-    config: &Config,
-    params: &Params,
-    known: &[Known<'_>],
-) -> Result<Claim, RefineError> {
-    let mut work = Work::new(bundle, config, params)?;
-    if !work.is_known(known) {
-        return refine_bundle(bundle, config, params).map(|output| output.claim);
-    }
-    let mut export_bytes = 0;
-    for (index, known) in known.iter().enumerate() {
-        let mut transactions = known.transactions.iter();
-        let next = |_: &Bytes| Ok(transactions.next().expect("there are as many as in the bundle").signed());
-        let executed = work.execute(index, config, next)?;
-        let state = work.write(&executed)?;
-        let receipts = match known.receipts == executed.receipts {
-            true => known.header.receipts_root,
-            false => header::list_root(&executed.encoded_receipts()),
-        };
-        let roots = Roots { state, transactions: known.header.transactions_root, receipts };
-        let header = work.complete(index, &executed, roots)?;
-        export_bytes += exports::bytes_of(&header, &work.blocks[index].transactions, &executed.receipts);
-    }
-    let claim = work.claim()?;
-    work.check_exports(exports::segments(export_bytes))?;
-    Ok(claim)
 }
 
 /// One block of a run, as it came.
@@ -168,9 +128,9 @@ impl Codes for RunCodes<'_> {
     }
 }
 
-/// A bundle in which everything is in order that can be seen without executing, and how far it was executed.
-struct Work<'a> {
-    item: &'a WorkItem,
+/// A run in which everything is in order that can be seen without executing, and how far it was executed.
+struct Work {
+    item: Item,
     payload: Payload,
     blocks: Vec<Block>,
     partial: PartialTree,
@@ -183,22 +143,22 @@ struct Work<'a> {
     gas_used: u64,
 }
 
-impl<'a> Work<'a> {
-    fn new(bundle: &'a Bundle, config: &Config, params: &Params) -> Result<Self, RefineError> {
-        bundle.package.check(params)?;
-        bundle.check(&BTreeMap::new())?;
-        let item = work_item(bundle, config)?;
-        let payload = Payload::decode(&item.payload)?;
+impl Work {
+    fn new(input: &Input<'_>, config: &Config) -> Result<Self, RefineError> {
+        input.check(config, EXTRINSICS)?;
+        let [witness, codes, transactions, headers] = input.extrinsics else {
+            return Err(RefineError::Inputs { extrinsics: input.extrinsics.len(), imports: 0 });
+        };
+        let payload = Payload::decode(input.payload)?;
         if !signature::verifies(&config.builder, payload.last, &payload.signature) {
             return Err(RefineError::Signature);
         }
-        let headers = decode_headers(&bundle.extrinsics[HEADERS], payload.blocks)?;
-        let latest = config.latest_timestamp(bundle.package.context.lookup_anchor_slot);
+        let headers = decode_headers(headers, payload.blocks)?;
+        let latest = config.latest_timestamp(input.lookup_anchor_slot);
         let mut blocks = chain(&payload, headers, config, latest)?;
-        let witness = Witness::decode(&bundle.extrinsics[WITNESS])?;
-        let partial = witness.verify(payload.parent.state_root)?;
-        let codes = CodeSet::decode(&bundle.extrinsics[CODES])?;
-        let lists = blobs::split(&bundle.extrinsics[TRANSACTIONS])?;
+        let partial = Witness::decode(witness)?.verify(payload.parent.state_root)?;
+        let codes = CodeSet::decode(codes)?;
+        let lists = blobs::split(transactions)?;
         if lists.len() != blocks.len() {
             return Err(RefineError::TransactionLists { found: lists.len(), blocks: blocks.len() });
         }
@@ -206,7 +166,7 @@ impl<'a> Work<'a> {
             block.transactions = blobs::split(list)?;
         }
         Ok(Self {
-            item,
+            item: input.item,
             payload,
             blocks,
             partial,
@@ -216,15 +176,6 @@ impl<'a> Work<'a> {
             touched: BTreeSet::new(),
             gas_used: 0,
         })
-    }
-
-    /// Whether the blocks are those that are known.
-    fn is_known(&self, known: &[Known<'_>]) -> bool {
-        let same = |block: &Block, known: &Known<'_>| {
-            known.transactions.iter().map(Transaction::encoded).eq(&block.transactions)
-        };
-        known.len() == self.blocks.len()
-            && self.blocks.iter().zip(known).all(|(block, known)| same(block, known))
     }
 
     /// Executes a block on what the blocks before it left.
@@ -302,24 +253,6 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The one work item, if it is ours.
-fn work_item<'a>(bundle: &'a Bundle, config: &Config) -> Result<&'a WorkItem, RefineError> {
-    let [item] = &bundle.package.items[..] else {
-        return Err(RefineError::Items(bundle.package.items.len()));
-    };
-    if item.service != config.service {
-        return Err(RefineError::Service(item.service));
-    }
-    if item.code_hash != config.code_hash {
-        return Err(RefineError::Code);
-    }
-    let (extrinsics, imports) = (item.extrinsics.len(), item.imports.len());
-    if extrinsics != EXTRINSICS || imports > 0 {
-        return Err(RefineError::Inputs { extrinsics, imports });
-    }
-    Ok(item)
-}
-
 /// Checks all that can be known of the headers without executing: that they are a chain from the parent to the signed block,
 /// each with the fields that follow from the one before, and none dated later than `latest`.
 fn chain(
@@ -367,9 +300,11 @@ fn start(
     }
 }
 
-/// Decodes a transaction, and recovers who signed it.
+/// Decodes a transaction, and recovers who signed it. A high `s` is refused, as everywhere since Homestead (EIP-2).
 fn recover(bytes: &Bytes) -> Result<Recovered<TxEnvelope>, String> {
     let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| error.to_string())?;
-    let sender = tx.recover_signer().map_err(|_| "the signature is none".to_owned())?;
-    Ok(Recovered::new_unchecked(tx, sender))
+    let signature = tx.signature();
+    let low = (signature.s() <= SECP256K1N_HALF).then_some(signature);
+    let sender = low.and_then(|signature| ecrecover::signer(signature, tx.signature_hash()));
+    Ok(Recovered::new_unchecked(tx, sender.ok_or_else(|| "the signature is none".to_owned())?))
 }

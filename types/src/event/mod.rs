@@ -7,6 +7,7 @@ pub use fields::{Fields, Subject};
 pub use spec::SpecLine;
 
 use crate::{BlockId, Reason, Run};
+use alloc::string::String;
 use alloy_primitives::{Address, B256};
 use core::fmt;
 
