@@ -38,7 +38,8 @@ impl Config {
     /// something else.
     pub fn from_metadata(service: u32, code_hash: Hash, code: &[u8]) -> Option<Self> {
         let (metadata, _) = split(code)?;
-        let (name, rest) = metadata.get(metadata.len().checked_sub(CONFIG_BYTES)?..)?.split_first_chunk::<16>()?;
+        let (name, rest) =
+            metadata.get(metadata.len().checked_sub(CONFIG_BYTES)?..)?.split_first_chunk::<16>()?;
         let (builder, rest) = rest.split_first_chunk::<32>()?;
         let (owner, rest) = rest.split_first_chunk::<32>()?;
         let (numbers, genesis) = rest.split_first_chunk::<48>()?;

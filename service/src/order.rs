@@ -147,7 +147,8 @@ pub(crate) fn refine<'a>(
 
 /// The order in a payload, if the owner signed it.
 fn signed(payload: &[u8], config: &Config) -> Result<Order, OrderError> {
-    let (TAG, rest) = payload.split_first().map(|(tag, rest)| (*tag, rest)).ok_or(OrderError::Malformed)? else {
+    let (TAG, rest) = payload.split_first().map(|(tag, rest)| (*tag, rest)).ok_or(OrderError::Malformed)?
+    else {
         return Err(OrderError::Malformed);
     };
     let (order, signature) = rest.split_at_checked(Order::BYTES).ok_or(OrderError::Malformed)?;
