@@ -35,7 +35,7 @@ pub struct Evaluated {
     pub exports: Vec<Bytes>,
 }
 
-/// Authorizes and refines a bundle, and codes it. `bytes` are its encoding, `services` the entries of services in a state that is not
+/// Authorizes and refines a bundle, whose blobs must have been checked, and codes it. `bytes` are its encoding, `services` the entries of services in a state that is not
 /// older than the package's lookup anchor.
 pub fn evaluate(
     rules: &Rules,
@@ -81,7 +81,6 @@ pub fn evaluate(
 /// By the code on chain. A report of a failure would cost the core a slot and help nobody, so it is a refusal.
 fn by_code(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
     evaluation.bundle.package.check(&rules.params)?;
-    evaluation.bundle.check(&BTreeMap::new())?;
     let evaluated = rules.execution.machines().evaluate(evaluation).map_err(refused)?;
     for (digest, answer) in evaluated.digests.iter().zip(&evaluated.answers) {
         if let Some((code, why)) = decode_refusal(answer).filter(|_| digest.service == rules.service.service)
