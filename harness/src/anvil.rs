@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-/// A running anvil with a block each second; ended with its owner.
+/// A running anvil; ended with its owner.
 #[derive(Debug)]
 pub struct Anvil {
     child: Child,
@@ -16,11 +16,20 @@ pub struct Anvil {
 }
 
 impl Anvil {
-    /// Starts one on a free port; with `more` arguments.
+    /// Starts one with a block each second on a free port; with `more` arguments.
     pub fn start(chain_id: u64, more: &[&str]) -> Result<Self, String> {
+        Self::start_with(chain_id, &[&["--block-time", "1"], more].concat())
+    }
+
+    /// Starts one that mines each transaction at once, as it does by default.
+    pub fn start_mining_at_once(chain_id: u64) -> Result<Self, String> {
+        Self::start_with(chain_id, &[])
+    }
+
+    fn start_with(chain_id: u64, more: &[&str]) -> Result<Self, String> {
         let mut command = child::command(program()?);
         command
-            .args(["--port", "0", "--block-time", "1", "--gas-limit", "120000000"])
+            .args(["--port", "0", "--gas-limit", "120000000"])
             .args(["--chain-id", &chain_id.to_string()])
             .args(more)
             .stdin(Stdio::null())

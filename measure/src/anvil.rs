@@ -45,7 +45,7 @@ fn compare(batch: usize, count: usize, pairs: usize) -> f64 {
 
 fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> {
     let wallets = (0..SENDERS).map(|index| Wallet::new(index as u64 + 1)).collect::<Vec<_>>();
-    let anvil = start_anvil(&wallets)?;
+    let anvil = start_anvil(&wallets, false)?;
     let builder = Builder::start(&wallets, 1000)?;
     let signer = |nonce: &mut u64| {
         let each = count / SENDERS;
@@ -90,7 +90,7 @@ fn try_compare(batch: usize, count: usize, pairs: usize) -> Result<f64, String> 
 }
 
 /// Waits until all transactions of all wallets below this nonce are in blocks.
-fn wait_for_blocks(url: &str, wallets: &[Wallet], nonce: u64) -> Result<(), String> {
+pub(super) fn wait_for_blocks(url: &str, wallets: &[Wallet], nonce: u64) -> Result<(), String> {
     let mut client = Client::connect(url).map_err(|why| why.to_string())?;
     let give_up = Instant::now() + BLOCKS_TIMEOUT;
     for wallet in wallets {
@@ -107,8 +107,9 @@ fn wait_for_blocks(url: &str, wallets: &[Wallet], nonce: u64) -> Result<(), Stri
 }
 
 /// anvil, with wallets that can pay.
-fn start_anvil(wallets: &[Wallet]) -> Result<Anvil, String> {
-    let anvil = Anvil::start(CHAIN_ID, &[])?;
+pub(super) fn start_anvil(wallets: &[Wallet], mines_at_once: bool) -> Result<Anvil, String> {
+    let anvil =
+        if mines_at_once { Anvil::start_mining_at_once(CHAIN_ID)? } else { Anvil::start(CHAIN_ID, &[])? };
     let mut client = Client::connect(&anvil.url).map_err(|why| why.to_string())?;
     for wallet in wallets {
         call(&mut client, "anvil_setBalance", &json!([wallet.address(), BALANCE]))?;

@@ -16,6 +16,7 @@ pub mod gas;
 mod network;
 mod page;
 mod queue;
+mod receipt;
 pub mod rpc;
 mod rpc_logs;
 mod sender;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<&'static Ratio> {
         network::RATIOS,
         page::RATIOS,
         queue::RATIOS,
+        receipt::RATIOS,
         rpc::RATIOS,
         sender::RATIOS,
         state::RATIOS,

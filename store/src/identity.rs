@@ -4,6 +4,7 @@ use crate::{
     Result, StoreError,
     commit::IDENTITY,
     engine::{Engine, guarded},
+    medium,
     options::ChainIdentity,
     tables::META,
     values,
@@ -12,7 +13,7 @@ use jam::{
     Params,
     codec::{DecodeError, Decoder, Encode},
 };
-use redb::{ReadOnlyDatabase, ReadTransaction, ReadableDatabase as _, TableError};
+use redb::{ReadTransaction, ReadableDatabase as _, TableError};
 use std::path::Path;
 
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
@@ -63,8 +64,8 @@ fn in_this_format<'a>(value: &'a [u8], path: &Path) -> Result<&'a [u8]> {
 pub fn check_format(path: impl AsRef<Path>) -> Result<()> {
     let path = path.as_ref();
     let identity = || -> Result<_, redb::Error> {
-        let read = ReadOnlyDatabase::open(path)?.begin_read()?;
-        let value = read.open_table(META)?.get(IDENTITY)?;
+        let Some(database) = medium::look(path)? else { return Ok(None) };
+        let value = database.begin_read()?.open_table(META)?.get(IDENTITY)?;
         Ok(value.map(|value| value.value().to_vec()))
     };
     let Some(Ok(Some(identity))) = guarded(identity) else { return Ok(()) };

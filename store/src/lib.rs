@@ -100,6 +100,7 @@ mod log;
 mod logs;
 mod medium;
 mod options;
+mod overlay;
 #[cfg(feature = "faults")]
 mod plant;
 mod reader;

@@ -3,6 +3,7 @@
 use crate::{
     StoreError,
     log::{self, LOG_BYTES, Log},
+    overlay::Overlay,
 };
 use redb::{BackendError, Builder, Database, DatabaseError, StorageBackend, backends::FileBackend};
 use std::{
@@ -155,28 +156,42 @@ impl Reserving {
     }
 }
 
+/// A file to look at: nothing is written into it. `None` if it is none of ours.
+pub(crate) fn look(path: &Path) -> Result<Option<Database>, redb::Error> {
+    let file = File::open(path)?;
+    let Some(start) = tables_of(&FileBackend::new(file.try_clone()?)?)? else { return Ok(None) };
+    Ok(Some(Builder::new().create_with_backend(Overlay::new(file, start)?)?))
+}
+
+/// Whether the bytes from a place on are these.
+fn begins(backend: &impl StorageBackend, at: u64, with: &[u8]) -> io::Result<bool> {
+    let mut start = vec![0; with.len()];
+    let there = backend.len()? >= at + start.len() as u64;
+    if there {
+        backend.read(at, &mut start)?;
+    }
+    Ok(there && start == with)
+}
+
+/// Where the tables begin in bytes of ours, if they have tables.
+fn tables_of(backend: &impl StorageBackend) -> io::Result<Option<u64>> {
+    if begins(backend, 0, &MAGIC)? {
+        // Before there was a log. Whose it is and of which version, the tables say.
+        return Ok(Some(0));
+    }
+    let has_tables = begins(backend, 0, &log::HEADER)? && begins(backend, LOG_BYTES, &MAGIC)?;
+    Ok(has_tables.then_some(LOG_BYTES))
+}
+
 /// Whether these may be bytes of ours, and where the tables begin in them. What was being made when the process died has
 /// no tables yet; it is emptied and made again.
 fn recognise(backend: &impl StorageBackend, path: &Path) -> Result<u64, OpenError> {
-    let len = backend.len()?;
-    let begins = |at: u64, with: &[u8]| -> io::Result<bool> {
-        let mut start = vec![0; with.len()];
-        let there = len >= at + start.len() as u64;
-        if there {
-            backend.read(at, &mut start)?;
-        }
-        Ok(there && start == with)
-    };
-    if begins(0, &MAGIC)? {
-        // Before there was a log. Whose it is and of which version, the tables say.
-        return Ok(0);
+    if let Some(start) = tables_of(backend)? {
+        return Ok(start);
     }
-    let ours = begins(0, &log::HEADER)?;
-    if ours && begins(LOG_BYTES, &MAGIC)? {
-        return Ok(LOG_BYTES);
-    }
-    let no_tables = len <= LOG_BYTES || begins(LOG_BYTES, &[0; MAGIC.len()])?;
-    let unfinished = (ours || begins(0, &[0; log::HEADER.len()])?) && no_tables;
+    let (len, ours) = (backend.len()?, begins(backend, 0, &log::HEADER)?);
+    let no_tables = len <= LOG_BYTES || begins(backend, LOG_BYTES, &[0; MAGIC.len()])?;
+    let unfinished = (ours || begins(backend, 0, &[0; log::HEADER.len()])?) && no_tables;
     if len > 0 && !(unfinished && len <= UNFINISHED_BYTES_MAX) {
         return Err(StoreError::Foreign(path.into()).into());
     }

@@ -19,6 +19,8 @@ struct Times {
 #[derive(Debug, Default)]
 struct Inner {
     transactions: B256Map<Times>,
+    /// Transactions that a block held before their answers were taken in, and others' transactions; until they are final.
+    early: B256Map<Instant>,
     /// How long each request took that was answered with acceptance.
     answers: Vec<Duration>,
     /// Receipts that were waited for.
@@ -76,11 +78,13 @@ impl Ledger {
     pub(super) fn accepted(&self, hash: B256, sent: Instant, now: Instant) {
         let mut inner = self.0.lock();
         inner.answers.push(now.duration_since(sent));
-        let Inner { transactions, counts, .. } = &mut *inner;
+        let Inner { transactions, early, counts, .. } = &mut *inner;
         let mut is_new = false;
         transactions.entry(hash).or_insert_with(|| {
             is_new = true;
-            Times { accepted: now, sealed: None, finalized: None }
+            let sealed = early.remove(&hash);
+            counts.sealed += u64::from(sealed.is_some());
+            Times { accepted: now, sealed, finalized: None }
         });
         let count = if is_new { &mut counts.accepted } else { &mut counts.evicted };
         *count += 1;
@@ -130,14 +134,20 @@ impl Ledger {
         inner.counts.unsent += count as u64;
     }
 
-    /// A block holds these. Those of others, and those whose answer is still on its way, are nothing to us yet.
+    /// A block holds these.
     pub(super) fn sealed(&self, hashes: &[B256], now: Instant) {
         let mut inner = self.0.lock();
-        let Inner { transactions, counts, .. } = &mut *inner;
+        let Inner { transactions, early, counts, .. } = &mut *inner;
         for hash in hashes {
-            if let Some(times) = transactions.get_mut(hash).filter(|times| times.sealed.is_none()) {
-                times.sealed = Some(now);
-                counts.sealed += 1;
+            match transactions.get_mut(hash) {
+                Some(times) if times.sealed.is_none() => {
+                    times.sealed = Some(now);
+                    counts.sealed += 1;
+                }
+                Some(_) => {}
+                None => {
+                    early.entry(*hash).or_insert(now);
+                }
             }
         }
     }
@@ -145,8 +155,9 @@ impl Ledger {
     /// The block with these is final.
     pub(super) fn finalized(&self, hashes: &[B256], now: Instant) {
         let mut inner = self.0.lock();
-        let Inner { transactions, counts, .. } = &mut *inner;
+        let Inner { transactions, early, counts, .. } = &mut *inner;
         for hash in hashes {
+            early.remove(hash);
             if let Some(times) = transactions.get_mut(hash).filter(|times| times.finalized.is_none()) {
                 times.finalized = Some(now);
                 counts.finalized += 1;
@@ -196,4 +207,24 @@ impl Ledger {
 /// A reason without its numbers, so that there are few of them.
 fn kind(why: &str) -> String {
     why.split(':').next().unwrap_or(why).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_may_come_before_the_answer() {
+        let (ledger, begin) = (Ledger::default(), Instant::now());
+        let at = |ms| begin + Duration::from_millis(ms);
+        let (ours, others) = (B256::repeat_byte(1), B256::repeat_byte(2));
+        ledger.sealed(&[ours, others], at(1));
+        assert_eq!(ledger.counts().sealed, 0, "it may be anyone's");
+        ledger.accepted(ours, at(0), at(2));
+        ledger.sealed(&[ours], at(3));
+        assert_eq!((ledger.counts().accepted, ledger.counts().sealed), (1, 1));
+        ledger.finalized(&[ours, others], at(9));
+        assert_eq!(ledger.steps()[1].latencies, [Duration::ZERO]);
+        assert_eq!((ledger.open(), ledger.0.lock().early.len()), (0, 0));
+    }
 }
