@@ -4,7 +4,7 @@
 #   scripts/guest.sh            rebuilds the committed blob and the file that says its hash and compiler
 #   scripts/guest.sh --check    rebuilds it from a copy of the sources in another directory, and compares byte for byte
 #
-# Nobody who uses Pectin needs this: the blob is committed. The compiler is Debian's (rustc-web, which comes with the library's
+# A user of Pectin needs none of this: the blob is committed. The compiler is Debian's (rustc-web, which comes with the library's
 # sources): its packages are unpacked below the cache directory, and nothing is installed. Where there are no such packages
 # this says "skipped"; on Debian a check that cannot be made is a failure.
 set -euo pipefail

@@ -56,13 +56,15 @@ lints() {
   else
     echo "skipped: no clippy"
   fi
-  # What may run inside a constrained virtual machine one day is checked for one that has no operating system.
+  # What becomes code for JAM's virtual machine is checked for a machine that has no operating system.
   local bare=riscv64imac-unknown-none-elf
   if rustup target add "$bare" >"$log/bare" 2>&1; then
     cargo check -p state --no-default-features --locked --target "$bare"
+    cargo check -p service --no-default-features --locked --target "$bare"
   else
     echo "no $bare here: without the standard library, but for this system"
     cargo check -p state --no-default-features --locked
+    cargo check -p service --no-default-features --locked
   fi
   if cargo deny --version >/dev/null 2>&1; then
     cargo deny check bans licenses sources
@@ -89,6 +91,9 @@ build_tests() {
 }
 
 build_product() { cargo build --profile dist --locked --quiet -p node --bin pectin --target-dir "$target/product"; }
+
+# The committed program of the service is what its sources compile to.
+guest() { scripts/guest.sh --check; }
 
 # Beside tests that keep to a clock, which come first.
 build_judges() {
@@ -154,12 +159,13 @@ running() {
   judge sender-store bench
   judge abuse --bodies "${PECTIN_ABUSE_BODIES:-1000000}"
 }
-export -f has_nextest build_tests build_product build_judges tests judge finds_bugs computing running
+export -f guest has_nextest build_tests build_product build_judges tests judge finds_bugs computing running
 
 phase "set-up" set_up
 phase "words" bash scripts/words.sh
 phase "lints" lints
 phase "authorizers" bash scripts/authorizers.sh --check
+phase "guest" guest
 lane "build of the tests" build_tests
 lane "build of the product" build_product
 join

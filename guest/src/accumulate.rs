@@ -43,7 +43,8 @@ fn genesis() -> Option<BlockId> {
 fn info() -> (Hash, u64, u64) {
     let mut info = [0; INFO_BYTES];
     host::info(&mut info);
-    let number = |at: usize| info[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    let number =
+        |at: usize| info[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
     (Hash::from_slice(&info[..32]), number(MIN_ITEM_GAS_AT), number(MIN_ITEM_GAS_AT + 8))
 }
 

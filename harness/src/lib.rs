@@ -29,6 +29,7 @@ pub mod pool_backend;
 pub mod ports;
 pub mod process;
 pub mod product;
+pub mod program;
 pub mod redis_server;
 pub mod rng;
 pub mod rpc_world;

@@ -3,7 +3,7 @@
 //! The configuration stands in the code's metadata, so another builder key is another code too, and one mechanism serves for both.
 //!
 //! ```text
-//!   request(hash, length) --accumulate--> the chain solicits the preimage   (somebody provides it; the chain is final some blocks later)
+//!   request(hash, length) --accumulate--> the chain solicits the preimage   (the owner provides it; the chain is final some blocks later)
 //!   upgrade(hash, length) --refine------> is it there at the lookup anchor, and is it a code of ours for this chain?
 //!                         --accumulate--> is it what was requested, and there? then it is the service's code from the next block on
 //! ```
@@ -157,4 +157,65 @@ fn signed(payload: &[u8], config: &Config) -> Result<Order, OrderError> {
     let verified = VerificationKey::try_from(config.owner.0.0)
         .and_then(|key| key.verify(&signature.0.into(), &order.message(config)));
     verified.map(|()| order).map_err(|_| OrderError::Signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::refine::Item;
+    use alloy_primitives::Bytes;
+
+    fn config() -> Config {
+        Config { owner: owner().public(), ..Config::native(7, Ed25519Secret::trivial(9).public()) }
+            .with_code_hash()
+    }
+
+    fn owner() -> Ed25519Secret {
+        Ed25519Secret::trivial(8)
+    }
+
+    fn refined(payload: &Bytes, config: &Config, code: Option<&[u8]>) -> Result<Order, RefineError> {
+        let item = Item { service: 7, code_hash: config.code_hash, refine_gas: 1, ..Item::default() };
+        let input = Input { items: 1, item, lookup_anchor_slot: 0, payload, extrinsics: &[] };
+        assert!(is_order(payload));
+        refine(&input, config, |_| code)
+    }
+
+    #[test]
+    fn an_upgrade_needs_the_owner_and_a_code_of_ours_that_is_there() {
+        let config = config();
+        let other = Config { gas_limit: 1, ..config }.with_code_hash();
+        let code = other.code();
+        let order = Order {
+            number: 3,
+            action: Action::Upgrade,
+            code_hash: other.code_hash,
+            code_len: code.len() as u32,
+        };
+        assert_eq!(Order::decode(&order.encode()), Some(order));
+        let payload = order.payload(&owner(), &config);
+        assert_eq!(refined(&payload, &config, Some(&code)), Ok(order));
+        assert_eq!(refined(&payload, &config, None), Err(OrderError::Unavailable.into()));
+        let foreign = Config { chain_id: 1, ..other }.code();
+        for code in [&foreign[..], b"another program"] {
+            assert_eq!(refined(&payload, &config, Some(code)), Err(OrderError::Foreign.into()));
+        }
+        let stranger = order.payload(&Ed25519Secret::trivial(9), &config);
+        assert_eq!(refined(&stranger, &config, Some(&code)), Err(OrderError::Signature.into()));
+        let elsewhere = order.payload(&owner(), &other);
+        assert_eq!(
+            refined(&elsewhere, &config, Some(&code)),
+            Err(OrderError::Signature.into()),
+            "of another code"
+        );
+        let cut = payload.slice(..payload.len() - 1);
+        assert_eq!(refined(&cut, &config, Some(&code)), Err(OrderError::Malformed.into()));
+    }
+
+    #[test]
+    fn to_request_a_code_it_need_not_be_there() {
+        let config = config();
+        let order = Order { number: 1, action: Action::Request, code_hash: Hash::ZERO, code_len: 9 };
+        assert_eq!(refined(&order.payload(&owner(), &config), &config, None), Ok(order));
+    }
 }

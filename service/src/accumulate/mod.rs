@@ -14,7 +14,7 @@
 //!
 //! On chain this is called with whatever the chain delivers at once: outputs of our work items, errors in the place of outputs, and
 //! transfers of coins that any service may send. [`Accumulation`] takes the items one by one; what is none of ours is skipped, and
-//! nothing that somebody sends along can stop a claim. Coins stay in the service's balance, and are counted.
+//! nothing that another service sends along can stop a claim. Coins stay in the service's balance, and are counted.
 //!
 //! A run whose first block is a sibling of the head's child, or lower, can never be applied any more, so it does not wait, and
 //! one that waits goes as soon as this is known.
@@ -24,6 +24,8 @@ mod bugs;
 mod claim;
 mod host;
 mod item;
+#[cfg(test)]
+mod mixed;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -164,6 +164,7 @@ proptest! {
 
             let bytes = packaged.bytes();
             let output = chain.refine(&bytes).unwrap();
+            harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
             prop_assert_eq!(&output.claim, refined.claim());
             prop_assert_eq!(output.claim.post_root, sealed.layer.root());
             prop_assert_eq!(output.exports.len(), refined.export_segments());
@@ -212,6 +213,7 @@ proptest! {
         prop_assert!(!packed.is_full);
         let packaged = chain.bundler.package(&packed.refined, context(1));
         let bytes = packaged.bytes();
+        harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
         let output = chain.refine(&bytes).unwrap();
         prop_assert_eq!(&output.claim, packed.refined.claim());
         let (first, last) = (&sealed[0], &sealed[sealed.len() - 1]);

@@ -41,6 +41,8 @@ impl Case {
         // As a validator gets it.
         let decoded = Bundle::decode(&bundle.encode().into(), &self.chain.bundler.params).unwrap();
         assert_eq!(&decoded, bundle);
+        // The program gives the same answer, in the same words.
+        harness::program::compare(&decoded, &self.chain.bundler.config, &self.chain.bundler.params);
         refine_bundle(&decoded, &self.chain.bundler.config, &self.chain.bundler.params)
     }
 
