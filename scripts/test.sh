@@ -164,6 +164,7 @@ export -f guest has_nextest build_tests build_product build_judges tests judge f
 phase "set-up" set_up
 phase "words" bash scripts/words.sh
 phase "lints" lints
+phase "authorizers" bash scripts/authorizers.sh --check
 phase "guest" guest
 lane "build of the tests" build_tests
 lane "build of the product" build_product

@@ -9,10 +9,10 @@ use jam::{Ed25519Key, Hash, hash::blake2b};
 /// What lets a package onto a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Authorizer {
-    /// A token that is the configuration, which is empty: everybody may use the cores.
+    /// A token that is the configuration, which is empty: any client may use the cores.
     #[default]
     Null,
-    /// The builder's signature of the package: nobody else may use the cores that are paid for.
+    /// The builder's signature of the package: no other client may use the cores that are paid for.
     Builder,
 }
 

@@ -20,7 +20,7 @@ pub enum Services {
 }
 
 /// What validators do unless something else is said.
-pub const SERVICES: Services = Services::Native;
+pub const SERVICES: Services = Services::Code;
 
 /// What runs code, and which part of the work it does. Validators of one process share it.
 #[derive(Clone)]

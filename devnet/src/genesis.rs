@@ -1,6 +1,6 @@
 //! How a chain begins: validators with trivial keys, one authorizer on every core, and our service with its builder's key.
 //!
-//! The chain specification (JIP-4) says all of it, so whoever has the file can run a validator or a builder: the service's code, which
+//! The chain specification (JIP-4) says all of it, so the file is enough to run a validator or a builder: the service's code, which
 //! has its configuration, and the authorizers' code are preimages of the service, and its head is the first EVM block.
 
 use crate::{authorizer::Authorizer, chain::State, keys::Keys};
@@ -160,7 +160,7 @@ impl Genesis {
     }
 
     /// The service's account: its code, the authorizers' code, the records that they were asked for, and its storage. A public network
-    /// may have a service 0 that makes others; here nobody has that number.
+    /// may have a service 0 that makes others; here that number is free.
     fn service_entries(&self) -> BTreeMap<StateKey, Bytes> {
         let (id, code) = (self.service.service, self.service.code());
         let storage = ServiceState::new(self.head).storage(id);

@@ -16,11 +16,11 @@
 //! says everything that a validator or a builder must know, except how long a slot lasts: the protocol counts whole
 //! seconds, a dev chain may run at 100 ms. Slots are counted from the Common Era on, so processes agree on them.
 //!
-//! **The way of a package.** A guarantor checks anchor, roots, authorizer, core, duplicates and sizes, refines and codes
+//! **The way of a package.** A guarantor checks anchor, roots, authorizer, core, duplicates and sizes, runs the authorizer, refines and codes
 //! the bundle, and shares it at the same time (CE 134). Two signatures make a guarantee, the third is added when it
 //! comes (CE 135). The author of the next slot reports it. Validators fetch their shards (CE 137), check them against
 //! the erasure root, and assure them a third of a slot before the next one (CE 141). With more than two thirds of
-//! assurances in one block the report is available, and `service::accumulate` runs on chain.
+//! assurances in one block the report is available, and the service accumulates it on chain.
 //!
 //! **Faults.** [`faults::Faults`]: submissions dropped, delayed, refused, or taken in silence; skipped slots; a fork of
 //! any depth with the report on the losing side; no availability; stalled finality; a partition; and validators that
@@ -29,10 +29,13 @@
 //! **What is real.** Ed25519 signatures, Bandersnatch seals and entropy (compared with the reference), the state root and
 //! its proofs, erasure coding, guarantor rotation, epochs.
 //!
+//! **What runs code.** Authorizers always run in the virtual machine ([`authorizer`]). Services do with [`execution::Services::Code`]: the code
+//! that stands on chain refines and accumulates, and its gas goes into reports and statistics. With `Native` this program does the work of
+//! our service's code, which no other network does; it is for measurements. Validators of one process refine a package once together.
+//!
 //! **What is not.** There is no ticket contest: slots are drawn among the validators (Safrole's fallback), and the ring
-//! commitment (γ_Z) is zero. There are no audits, disputes of our own, preimages or BLS keys. Services run natively, not in
-//! the PVM: what stands on chain in the place of the service's code is its configuration, the null authorizer is known
-//! by its hash, and gas is not metered. Finality is no voting protocol: a block is final when more than two thirds of the
+//! commitment (γ_Z) is zero. There are no audits, disputes of our own, preimages in blocks or BLS keys. Guarantors do not report a failure of a
+//! service's code, they refuse the package. Finality is no voting protocol: a block is final when more than two thirds of the
 //! validators name it or a block above it in their announcements. Keys are trivial: everybody knows them.
 //!
 //! **Limits.** [`chain::TreeLimits`], [`data::DataLimits`], and those of `network`. Slots last at least

@@ -37,6 +37,9 @@ pub struct Evaluated {
     pub digests: Vec<WorkDigest>,
     /// All exported segments.
     pub exports: Vec<Bytes>,
+    /// What the code answered for each item. An item that exports another number of segments than it declares, as one that is refused does,
+    /// has an error in its digest instead.
+    pub answers: Vec<Bytes>,
 }
 
 /// Why a package has no report.
@@ -69,7 +72,7 @@ impl Machines {
         let extrinsics = by_item(bundle, |item| item.extrinsics.len(), &bundle.extrinsics);
         let segments = bundle.imports.iter().map(|import| import.segment.clone()).collect::<Vec<_>>();
         let imports = by_item(bundle, |item| item.imports.len(), &segments);
-        let mut out = Evaluated { trace, auth_gas_used, digests: vec![], exports: vec![] };
+        let mut out = Evaluated { trace, auth_gas_used, digests: vec![], exports: vec![], answers: vec![] };
         let mut left = (params.report_output_bytes_max as usize).saturating_sub(out.trace.len());
         for (item, declared) in package.items.iter().enumerate() {
             let refined = self.refine(&RefineInput {
@@ -85,6 +88,10 @@ impl Machines {
                 lookup,
                 limits,
             })?;
+            out.answers.push(match &refined.result {
+                WorkResult::Output(answer) => answer.clone(),
+                WorkResult::Failed(_) => Bytes::new(),
+            });
             let refined = settle(declared, refined);
             left = left.saturating_sub(refined.result.output_len());
             out.digests.push(digest(declared, refined.result, refined.gas_used));

@@ -13,7 +13,7 @@ use jam::{
     report::{AvailabilitySpec, RefineLoad},
 };
 use pvm::{Accounts, Evaluation, Limits, NoReport};
-use service::{accumulate::Claim, refine::refine_bundle};
+use service::{answer::decode_refusal, refine::refine_bundle};
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -35,7 +35,7 @@ pub struct Evaluated {
     pub exports: Vec<Bytes>,
 }
 
-/// Authorizes and refines a bundle, and codes it. `bytes` are its encoding, `services` the entries of services in a state that is not
+/// Authorizes and refines a bundle, whose blobs must have been checked, and codes it. `bytes` are its encoding, `services` the entries of services in a state that is not
 /// older than the package's lookup anchor.
 pub fn evaluate(
     rules: &Rules,
@@ -81,23 +81,17 @@ pub fn evaluate(
 /// By the code on chain. A report of a failure would cost the core a slot and help nobody, so it is a refusal.
 fn by_code(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
     evaluation.bundle.package.check(&rules.params)?;
-    evaluation.bundle.check(&BTreeMap::new())?;
     let evaluated = rules.execution.machines().evaluate(evaluation).map_err(refused)?;
-    for digest in &evaluated.digests {
-        match &digest.result {
-            WorkResult::Failed(why) => return Err(PackageRefusal::Failed(*why)),
-            WorkResult::Output(output) if digest.service == rules.service.service => {
-                Claim::decode(output).ok_or_else(|| PackageRefusal::Answer(said(output)))?;
-            }
-            WorkResult::Output(_) => {}
+    for (digest, answer) in evaluated.digests.iter().zip(&evaluated.answers) {
+        if let Some((code, why)) = decode_refusal(answer).filter(|_| digest.service == rules.service.service)
+        {
+            return Err(PackageRefusal::Answer { code, why: why.to_owned() });
+        }
+        if let WorkResult::Failed(why) = digest.result {
+            return Err(PackageRefusal::Failed(why));
         }
     }
     Ok(evaluated)
-}
-
-/// What the service said instead of a claim, as far as it can be read.
-fn said(output: &[u8]) -> String {
-    String::from_utf8_lossy(output).chars().filter(|letter| !letter.is_control()).take(200).collect()
 }
 
 fn refused(why: NoReport) -> PackageRefusal {
@@ -132,5 +126,6 @@ fn natively(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated
         auth_gas_used,
         digests: package.items.iter().map(digest).collect(),
         exports: output.exports,
+        answers: vec![],
     })
 }

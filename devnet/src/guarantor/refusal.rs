@@ -24,8 +24,13 @@ pub enum PackageRefusal {
     #[error("does not refine: {0}")]
     Failed(WorkError),
     /// Our service's code refuses it.
-    #[error("does not refine: {0}")]
-    Answer(String),
+    #[error("does not refine: {why}")]
+    Answer {
+        /// The number of the reason.
+        code: u8,
+        /// The reason.
+        why: String,
+    },
     /// This validator cannot run the code.
     #[error("this validator cannot run it: {0}")]
     Machine(Fault),
@@ -50,7 +55,8 @@ impl PackageRefusal {
             Self::Chain(refusal) => refusal.to_string(),
             Self::Limit(_) | Self::Refine(RefineError::Package(_)) => "oversize".into(),
             Self::Unauthorized(_) => "unauthorized".into(),
-            Self::Failed(_) | Self::Answer(_) => "does_not_refine".into(),
+            Self::Answer { code, .. } => answered(*code).into(),
+            Self::Failed(_) => "does_not_refine".into(),
             Self::Bundle(_) => "tampered_bundle".into(),
             Self::Machine(_) => "machine".into(),
             Self::Refine(RefineError::Signature) => "unsigned".into(),
@@ -73,6 +79,37 @@ impl PackageRefusal {
             }
             Self::Behind | Self::Machine(_) | Self::Chain(ReportRefusal::WrongAssignment) => Refusal::Busy,
             _ => Refusal::Invalid,
+        }
+    }
+}
+
+/// The names of the reasons that our service's code gives as numbers ([`RefineError::code`]).
+const fn answered(code: u8) -> &'static str {
+    match code {
+        1 => "tampered_bundle",
+        2 => "oversize",
+        8 => "unsigned",
+        15 | 16 | 23 => "bad_witness",
+        _ => "does_not_refine",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_the_same_name_natively_and_by_code() {
+        let reasons = [
+            RefineError::Signature,
+            RefineError::Empty,
+            RefineError::Bundle(BundleError::Extrinsic(0)),
+            RefineError::Package(PackageLimit::Items { found: 0, max: 1 }),
+            RefineError::Items(2),
+        ];
+        for reason in reasons {
+            let by_code = PackageRefusal::Answer { code: reason.code(), why: reason.to_string() };
+            assert_eq!(PackageRefusal::Refine(reason).name(), by_code.name());
         }
     }
 }

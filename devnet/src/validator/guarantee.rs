@@ -61,7 +61,20 @@ impl Inner {
 
     /// What a bundle comes to on a core. However often it comes, it is evaluated once.
     pub(super) async fn evaluate(&self, core: u16, bundle: Bundle, bytes: Bytes) -> Evaluation {
-        let cell = self.core.lock().evaluation(core, bundle.package.hash());
+        let package = bundle.package.hash();
+        // What is remembered is the package's. Other blobs than it names say nothing of it, so they are found out first.
+        let checked = tokio::task::spawn_blocking(move || bundle.check(&BTreeMap::new()).map(|()| bundle));
+        let bundle = match checked.await {
+            Ok(Ok(bundle)) => bundle,
+            Ok(Err(why)) => {
+                let why = PackageRefusal::Bundle(why);
+                self.refuse(package, &why);
+                return Err(why);
+            }
+            // The runtime is going away.
+            Err(_) => return Err(PackageRefusal::Behind),
+        };
+        let cell = self.core.lock().evaluation(core, package);
         cell.get_or_init(|| self.evaluate_anew(core, bundle, bytes)).await.clone()
     }
 

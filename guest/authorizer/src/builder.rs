@@ -6,7 +6,7 @@ use crate::{
 };
 use ed25519_zebra::{Signature, VerificationKey};
 
-/// Bytes of a package. Nobody can submit a longer one: its message has 200 KiB at most.
+/// Bytes of a package. No longer one can be submitted: its message has 200 KiB at most.
 const PACKAGE_BYTES_MAX: usize = 208 << 10;
 /// What stands in a package before its context: the service that keeps the authorizer, and its code's hash.
 const BEFORE_CONTEXT: usize = 4 + 32;

@@ -3,12 +3,12 @@
 //! ```text
 //!   is_authorized(core)   the package, its token and the configuration by host call ─▶ ends well: allowed; traps: not
 //! ```
-//! The null authorizer allows a package whose token is its configuration: whoever knows the configuration, which is public, may use
+//! The null authorizer allows a package whose token is its configuration: the configuration is public, so any package may use
 //! the core. With the feature `builder` the token is a signature of the package by the key in the configuration, so a core that is
 //! paid for is of no use to others.
 //!
 //! **What is signed.** [`CONTEXT`] and the encoded package with zeros in the place of the signature. So the signature covers
-//! everything that the package's hash covers: context, items, blobs. Nobody can use it for another package, and the chain takes the
+//! everything that the package's hash covers: context, items, blobs. It is useless for another package, and the chain takes the
 //! same package only once.
 
 #![no_std]

@@ -24,8 +24,9 @@ impl Network {
 
     /// The same with other settings.
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Result<Self, StartError> {
-        let setup = Box::new(Setup::new());
+        let mut setup = Box::new(Setup::new());
         let config = change(setup.devnet(6000));
+        setup.authorizer = config.authorizer;
         let slot_ms = config.slot_ms;
         let devnet = Devnet::start(config).await?;
         let mut builder = Box::new(Builder::connect(devnet.chain_spec(), slot_ms, &setup));

@@ -5,6 +5,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use bundler::{Authorizer, Bundler, Token};
 use devnet::{
     Config,
+    authorizer::Authorizer as Kind,
     chain::Tree,
     genesis::{SERVICE, params},
 };
@@ -28,6 +29,8 @@ pub struct Setup {
     pub genesis: Genesis,
     /// The builder's key.
     pub secret: Ed25519Secret,
+    /// What lets its packages onto cores.
+    pub authorizer: Kind,
 }
 
 impl Setup {
@@ -45,21 +48,24 @@ impl Setup {
              \"alloc\": {{ {alloc} }} }}"
         );
         let genesis = Genesis::from_json(&json, &service).expect("a plain genesis");
-        Self { service, genesis, secret }
+        Self { service, genesis, secret, authorizer: Kind::default() }
     }
 
     /// A network for it.
     pub fn devnet(&self, slot_ms: u64) -> Config {
-        Config { slot_ms, ..Config::new(self.service, self.genesis.id()) }
+        Config { slot_ms, authorizer: self.authorizer, ..Config::new(self.service, self.genesis.id()) }
     }
 
     /// What builds its blocks.
     pub fn bundler(&self) -> Bundler {
         let authorizer = Authorizer {
             host: self.service.service,
-            code_hash: devnet::authorizer::Authorizer::Null.code_hash(),
-            config: Bytes::new(),
-            token: Token::Fixed(Bytes::new()),
+            code_hash: self.authorizer.code_hash(),
+            config: self.authorizer.config(&self.service.builder),
+            token: match self.authorizer {
+                Kind::Null => Token::Fixed(Bytes::new()),
+                Kind::Builder => Token::Signature(Box::new(self.secret.clone())),
+            },
         };
         Bundler::new(self.service, params(2), authorizer)
     }

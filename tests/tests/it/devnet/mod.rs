@@ -1,5 +1,6 @@
 //! A running network of validators over QUIC, and a builder with the real bundler and queue.
 
+mod code;
 mod end_to_end;
 mod faults;
 mod idle;

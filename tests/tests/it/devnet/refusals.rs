@@ -4,7 +4,7 @@ use alloy_primitives::Bytes;
 use devnet::event::Deed;
 use harness::devnet::Network;
 use jam::{Bundle, Hash, HeaderHash, Params, hash::blake2b};
-use network::Submission;
+use network::{Connection, Submission};
 use std::collections::BTreeMap;
 
 /// Sends a bundle to a guarantor of a core, as whoever does not look at limits would, and gives the name under which it
@@ -14,6 +14,22 @@ async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) 
     let params = Params { bundle_bytes_max: 1 << 30, cores: 100, ..*network.builder.follower.params() };
     let submission = Submission::new(core, bundle, &BTreeMap::new(), &params).unwrap();
     let asked = if assigned || core > 1 { core % 2 } else { 1 - core };
+    let connection = guarantor_of(network, asked).await;
+    // What is found out late is not in the answer, but always in what the guarantor tells.
+    let answer = connection.submit(&submission).await;
+    loop {
+        let event = events.recv().await.unwrap();
+        if let Deed::Refused { package, why } = event.deed
+            && package == bundle.package.hash()
+        {
+            println!("{}: {why} (the builder was told: {answer:?})", why.name());
+            return why.name();
+        }
+    }
+}
+
+/// A connection to a guarantor of a core.
+async fn guarantor_of(network: &Network, asked: u16) -> Connection {
     let guarantors = || {
         let slot = network.builder.clock.slot_at(network.devnet.time().now());
         let view = network.builder.follower.view();
@@ -27,18 +43,7 @@ async fn refused(network: &Network, bundle: &Bundle, core: u16, assigned: bool) 
             None => tokio::task::yield_now().await,
         }
     };
-    let connection = network.builder.endpoint.connected(&guarantor).await.unwrap();
-    // What is found out late is not in the answer, but always in what the guarantor tells.
-    let answer = connection.submit(&submission).await;
-    loop {
-        let event = events.recv().await.unwrap();
-        if let Deed::Refused { package, why } = event.deed
-            && package == bundle.package.hash()
-        {
-            println!("{}: {why} (the builder was told: {answer:?})", why.name());
-            return why.name();
-        }
-    }
+    network.builder.endpoint.connected(&guarantor).await.unwrap()
 }
 
 /// A bundle that must be refused under this name, and where it is sent.
@@ -125,5 +130,21 @@ async fn packages_are_refused_by_name() {
     for Case { name, bundle, core, assigned } in cases {
         assert_eq!(refused(&network, &bundle, core, assigned).await, name);
     }
+    network.heals().await;
+}
+
+/// A package does not say what is in its blobs, but which they are. Guarantors remember what a package came to, and once remembered a
+/// refusal that was about other blobs: a stranger could have kept any package off its core by sending it first with a byte changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_blobs_do_not_spoil_a_package() {
+    let mut network = Network::start(2000).await;
+    let number = network.seal(1000);
+    let context = network.builder.context().unwrap();
+    let good = network.builder.package(number, context).bundle;
+    let tampered = Case::of("tampered_bundle", &good, tamper).bundle;
+    assert_eq!(tampered.package.hash(), good.package.hash());
+    assert_eq!(refused(&network, &tampered, 0, true).await, "tampered_bundle");
+    let submission = Submission::new(0, &good, &BTreeMap::new(), network.builder.follower.params()).unwrap();
+    guarantor_of(&network, 0).await.submit(&submission).await.unwrap();
     network.heals().await;
 }
