@@ -52,23 +52,3 @@ impl Rules {
         }
     }
 }
-
-#[cfg(any(test, feature = "bugs"))]
-impl Bug {
-    /// Every mistake that can be planted.
-    pub const ALL: [Self; 13] = [
-        Self::KeysUnbound,
-        Self::SUnbound,
-        Self::HashesUnbound,
-        Self::EqualWeights,
-        Self::ShortWeights,
-        Self::PointOffCurve,
-        Self::KeyOffCurve,
-        Self::CoordinatesBeyondP,
-        Self::ParityIgnored,
-        Self::HighS,
-        Self::RPlusN,
-        Self::TermLeftOut,
-        Self::DoublingForgotten,
-    ];
-}

@@ -9,7 +9,7 @@ use crate::{
 };
 use k256::{
     FieldElement, ProjectivePoint,
-    elliptic_curve::{Field, PrimeField, sec1::ToEncodedPoint},
+    elliptic_curve::{Field, sec1::ToEncodedPoint},
 };
 
 /// Values at edges of limbs, of p and of n, and random ones.

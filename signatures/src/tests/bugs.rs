@@ -199,6 +199,22 @@ fn long(rules: Rules) -> bool {
     })
 }
 
+const BUGS: [Bug; 13] = [
+    Bug::KeysUnbound,
+    Bug::SUnbound,
+    Bug::HashesUnbound,
+    Bug::EqualWeights,
+    Bug::ShortWeights,
+    Bug::PointOffCurve,
+    Bug::KeyOffCurve,
+    Bug::CoordinatesBeyondP,
+    Bug::ParityIgnored,
+    Bug::HighS,
+    Bug::RPlusN,
+    Bug::TermLeftOut,
+    Bug::DoublingForgotten,
+];
+
 fn broken(rules: Rules) -> Vec<&'static str> {
     PROMISES.iter().filter(|(_, holds)| !holds(rules)).map(|(name, _)| *name).collect()
 }
@@ -210,7 +226,7 @@ fn without_a_bug_all_promises_hold() {
 
 #[test]
 fn each_planted_bug_breaks_a_promise() {
-    for bug in Bug::ALL {
+    for bug in BUGS {
         let broken = broken(Rules { bug: Some(bug) });
         std::println!("{bug:?}: {broken:?}");
         assert!(!broken.is_empty(), "{bug:?} is not found");
