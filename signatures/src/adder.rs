@@ -63,13 +63,15 @@ impl Adder {
     pub(crate) fn sums(&mut self, mut lists: Lists) -> Vec<Place> {
         let ends = lists.starts.iter().skip(1).copied();
         let mut counts = lists.starts.iter().zip(ends).map(|(start, end)| end - start).collect::<Vec<_>>();
-        self.points.reserve(lists.items.len() / 2);
-        self.round(&mut lists, &mut counts, |points, _| {
-            points.push(Affine::INFINITY);
-            points.len() as Place - 1
+        let mut fresh = self.points.len() as Place;
+        let pairs = counts.iter().map(|count| *count as usize / 2).sum::<usize>();
+        self.points.resize(self.points.len() + pairs, Affine::INFINITY);
+        self.round(&mut lists, &mut counts, |_| {
+            fresh += 1;
+            fresh - 1
         });
         while counts.iter().any(|count| *count > 1) {
-            self.round(&mut lists, &mut counts, |_, first| first);
+            self.round(&mut lists, &mut counts, |first| first);
         }
         let first =
             |(start, count): (&u32, u32)| if count == 0 { NONE } else { lists.items[*start as usize] };
@@ -77,12 +79,7 @@ impl Adder {
     }
 
     /// Adds neighbours in each list. A point without a neighbour stays as it is.
-    fn round(
-        &mut self,
-        lists: &mut Lists,
-        counts: &mut [u32],
-        place: impl Fn(&mut Vec<Affine>, Place) -> Place,
-    ) {
+    fn round(&mut self, lists: &mut Lists, counts: &mut [u32], mut place: impl FnMut(Place) -> Place) {
         for (start, count) in lists.starts.iter().zip(counts) {
             if *count < 2 {
                 continue;
@@ -91,7 +88,7 @@ impl Adder {
             let pairs = items.len() / 2;
             for pair in 0..pairs {
                 let (first, second) = (items[2 * pair], items[2 * pair + 1]);
-                let to = place(&mut self.points, first);
+                let to = place(first);
                 self.add(first, second, to);
                 items[pair] = to;
             }

@@ -59,6 +59,21 @@ fn the_field_is_that_of_another_implementation() {
 }
 
 #[test]
+fn both_ways_to_multiply_and_add_are_the_same() {
+    for a in values() {
+        for b in values() {
+            let [sum, a, b, carry] = [a[0], a[1], b[0], b[1]];
+            assert_eq!(
+                field::multiply_add_without_flags(sum, a, b, carry),
+                field::multiply_add(sum, a, b, carry)
+            );
+        }
+    }
+    let max = u64::MAX;
+    assert_eq!(field::multiply_add_without_flags(max, max, max, max), (max, max));
+}
+
+#[test]
 fn coordinates_below_p_are_parsed_and_no_others() {
     assert!(Element::parse(P).is_none() && Element::parse([u64::MAX; 4]).is_none());
     for below in
