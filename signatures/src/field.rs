@@ -266,7 +266,7 @@ impl Element {
         [x2, x22, x223]
     }
 
-    /// The inverse: the power p − 2. Zero of zero.
+    /// The inverse: the power p − 2, which is a little cheaper than [`invert`](crate::inverse::invert) for this p. Zero of zero.
     #[inline(never)]
     pub(crate) fn invert(&self) -> Self {
         let [x2, x22, x223] = self.towers();

@@ -52,6 +52,7 @@ mod bugs;
 mod check;
 mod field;
 mod hints;
+mod inverse;
 mod point;
 mod recover;
 mod scalar;

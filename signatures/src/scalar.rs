@@ -1,6 +1,9 @@
 //! Numbers modulo n, the order of the group: what points are multiplied by.
 
-use crate::field::{Limbs, add_carry, multiply_add, sub_borrow};
+use crate::{
+    field::{Limbs, add_carry, multiply_add},
+    inverse::{self, difference},
+};
 
 /// n, the order.
 pub(crate) const N: Limbs =
@@ -27,16 +30,6 @@ pub(crate) struct Half {
 #[inline(always)]
 fn below(a: &Limbs, b: &Limbs) -> bool {
     a.iter().rev().lt(b.iter().rev())
-}
-
-/// The difference, and whether it is negative.
-#[inline(always)]
-fn difference(a: &Limbs, b: &Limbs) -> (Limbs, bool) {
-    let (r0, borrow) = a[0].overflowing_sub(b[0]);
-    let (r1, borrow) = sub_borrow(a[1], b[1], borrow);
-    let (r2, borrow) = sub_borrow(a[2], b[2], borrow);
-    let (r3, borrow) = sub_borrow(a[3], b[3], borrow);
-    ([r0, r1, r2, r3], borrow)
 }
 
 /// The product of `ROWS` limbs and four.
@@ -137,19 +130,9 @@ impl Scalar {
         if *self == Self::ZERO { *self } else { Self(difference(&N, &self.0).0) }
     }
 
-    /// The inverse: the power n − 2, four bits at a time. Zero of zero.
-    #[inline(never)]
+    /// The inverse; zero of zero.
     pub(crate) fn invert(&self) -> Self {
-        let mut powers = [Self::ONE; 16];
-        for at in 1..16 {
-            powers[at] = powers[at - 1].mul(self);
-        }
-        let (exponent, _) = difference(&N, &[2, 0, 0, 0]);
-        (0..64).rev().fold(Self::ONE, |power, digit| {
-            let power = (0..4).fold(power, |power, _| power.mul(&power));
-            let bits = exponent[digit / 16] >> (digit % 16 * 4) & 15;
-            power.mul(&powers[bits as usize])
-        })
+        Self(inverse::invert(&self.0, &N))
     }
 
     /// Two numbers of half the length with `first + second · λ` = this one, where λ · (x, y) is (β · x, y).
