@@ -57,6 +57,7 @@ mod point;
 mod recover;
 mod scalar;
 mod sum;
+mod table;
 #[cfg(test)]
 mod tests;
 mod weights;

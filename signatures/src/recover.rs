@@ -6,15 +6,19 @@
 use crate::{
     Signature,
     field::{Element, bytes, limbs},
-    point::{Affine, GENERATOR, Jacobian, right_side},
+    point::{Affine, Jacobian, right_side},
     scalar::{Half, Scalar},
+    table,
 };
 use alloc::vec::Vec;
 
-/// Bits of a digit, its sign among them: digits are odd, from −15 to 15, or zero.
+/// Bits of a digit of a signature's point, its sign among them: digits are odd, from −15 to 15, or zero.
 const WIDTH: u32 = 5;
 /// 1, 3, …, 15.
 const MULTIPLES: usize = 1 << (WIDTH - 2);
+/// The same for the generator, whose multiples are known: from −31 to 31.
+const GENERATOR_WIDTH: u32 = 6;
+const GENERATOR_MULTIPLES: usize = 1 << (GENERATOR_WIDTH - 2);
 /// Digits of a number below 2¹²⁸; what is carried at the end needs one more.
 const DIGITS: usize = 129;
 
@@ -49,43 +53,50 @@ fn affine(point: &Jacobian) -> Option<Affine> {
     Some(Affine { x: point.x.mul(&square), y: point.y.mul(&square).mul(&inverse) })
 }
 
-/// A number's digits and the odd multiples of its point.
-struct Track {
-    digits: [i8; DIGITS],
-    multiples: [Affine; MULTIPLES],
+/// The digits of a number's halves, and the odd multiples of its point and of λ times its point.
+struct Track<const N: usize> {
+    digits: [[i8; DIGITS]; 2],
+    multiples: [[Affine; N]; 2],
+}
+
+impl<const N: usize> Track<N> {
+    fn new(number: &Scalar, width: u32, multiples: [Affine; N]) -> Self {
+        let turned = core::array::from_fn(|at| multiples[at].endomorphism());
+        Self { digits: number.split().map(|half| digits(half, width)), multiples: [multiples, turned] }
+    }
+
+    /// Adds what the digits at this place stand for.
+    fn add_to(&self, mut sum: Jacobian, at: usize) -> Jacobian {
+        for (digits, multiples) in self.digits.iter().zip(&self.multiples) {
+            let digit = digits[at];
+            if digit != 0 {
+                let multiple = &multiples[usize::from(digit.unsigned_abs()) / 2];
+                sum = if digit < 0 { sum.add_affine(&multiple.negate()) } else { sum.add_affine(multiple) };
+            }
+        }
+        sum
+    }
 }
 
 /// `a · p + b · G`.
 fn combine(p: &Affine, a: &Scalar, b: &Scalar) -> Jacobian {
-    let tracks = [(p, a), (&GENERATOR, b)].map(|(point, number)| {
-        let multiples = multiples(point);
-        let [first, second] = number.split();
-        let turned = multiples.map(|multiple| multiple.endomorphism());
-        [Track { digits: digits(first), multiples }, Track { digits: digits(second), multiples: turned }]
-    });
-    let mut sum = Jacobian::INFINITY;
-    for at in (0..DIGITS).rev() {
-        sum = sum.double();
-        for track in tracks.as_flattened() {
-            let digit = track.digits[at];
-            if digit != 0 {
-                let multiple = &track.multiples[usize::from(digit.unsigned_abs()) / 2];
-                sum = if digit < 0 { sum.add_affine(&multiple.negate()) } else { sum.add_affine(multiple) };
-            }
-        }
-    }
-    sum
+    let own = Track::<MULTIPLES>::new(a, WIDTH, multiples(p));
+    let generator = Track::<GENERATOR_MULTIPLES>::new(b, GENERATOR_WIDTH, table::multiples());
+    (0..DIGITS).rev().fold(Jacobian::INFINITY, |sum, at| {
+        let sum = own.add_to(sum.double(), at);
+        generator.add_to(sum, at)
+    })
 }
 
-/// Digits, lowest first, none of five neighbours but one other than zero.
-fn digits(number: Half) -> [i8; DIGITS] {
+/// Digits of so many bits, lowest first. Of as many neighbours, at most one is not zero.
+fn digits(number: Half, width: u32) -> [i8; DIGITS] {
     let mut digits = [0; DIGITS];
     let (mut rest, mut at) = (number.size, 0);
     while rest != 0 {
         let zeros = rest.trailing_zeros();
         (rest, at) = (rest >> zeros, at + zeros as usize);
-        let low = (rest & ((1 << WIDTH) - 1)) as i8;
-        let digit = if low < 1 << (WIDTH - 1) { low } else { low - (1 << WIDTH) };
+        let low = (rest & ((1 << width) - 1)) as i8;
+        let digit = if low < 1 << (width - 1) { low } else { low - (1 << width) };
         digits[at] = if number.minus { -digit } else { digit };
         // The rest is even now and below 2¹²⁸ for the numbers that occur, which are below 0.64 · 2¹²⁸.
         rest = rest.wrapping_sub(digit as i128 as u128);
@@ -93,24 +104,24 @@ fn digits(number: Half) -> [i8; DIGITS] {
     digits
 }
 
-/// A point times 1, 3, …, 15.
-fn multiples(point: &Affine) -> [Affine; MULTIPLES] {
+/// A point times 1, 3, 5, …
+pub(crate) fn multiples<const N: usize>(point: &Affine) -> [Affine; N] {
     let single = Jacobian { x: point.x, y: point.y, z: Element::ONE };
     let twice = single.double();
-    let mut all = [single; MULTIPLES];
-    for at in 1..MULTIPLES {
+    let mut all = [single; N];
+    for at in 1..N {
         all[at] = all[at - 1].add(&twice);
     }
     // One division for all of them. None is infinity: the order is prime.
     let mut product = Element::ONE;
-    let mut before = Vec::with_capacity(MULTIPLES);
+    let mut before = Vec::with_capacity(N);
     for multiple in &all {
         before.push(product);
         product = product.mul(&multiple.z);
     }
     let mut inverse = product.invert();
-    let mut multiples = [*point; MULTIPLES];
-    for at in (0..MULTIPLES).rev() {
+    let mut multiples = [*point; N];
+    for at in (0..N).rev() {
         let own = inverse.mul(&before[at]);
         inverse = inverse.mul(&all[at].z);
         let square = own.square();

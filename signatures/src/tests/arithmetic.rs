@@ -183,6 +183,15 @@ fn points_are_added_whatever_they_are() {
     assert!(right_side(&Element::ZERO).root().is_none(), "no point has x = 0, which stands for infinity");
 }
 
+#[test]
+fn the_table_has_odd_multiples_of_the_generator() {
+    let added: [Affine; 16] = crate::recover::multiples(&GENERATOR);
+    for (known, added) in crate::table::multiples().iter().zip(&added) {
+        assert!(known.x.equals(&added.x) && known.y.equals(&added.y));
+        assert!(Element::parse(known.x.0).is_some() && Element::parse(known.y.0).is_some());
+    }
+}
+
 /// A sum of multiples of multiples of the generator.
 #[track_caller]
 fn check_sum(terms: &[(k256::Scalar, Half)]) {
