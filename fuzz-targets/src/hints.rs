@@ -68,7 +68,7 @@ fn made(signature: &Signature, key: &[u8; 64], r_y: &[u8; 32]) -> bool {
     let y = Option::<AffinePoint>::from(point).map(|point| point.to_encoded_point(false));
     single.normalize_s().is_none()
         && signer == Some(Address::from_slice(&keccak256(key)[12..]))
-        && y.is_some_and(|point| point.y().is_some_and(|y| y.as_slice() == r_y))
+        && y.is_some_and(|point| point.y().is_some_and(|y| <[u8; 32]>::from(*y) == *r_y))
 }
 
 fn change(signatures: &mut [Signature], hints: &mut Hints, what: u8, at: usize, bit: usize) {
