@@ -19,6 +19,7 @@ mod bundle_refine;
 mod chain_spec;
 mod codec;
 mod config_file;
+mod hints;
 mod journal;
 mod message;
 mod mutate;
@@ -67,6 +68,7 @@ targets! {
     chain_spec 64,
     codec 16,
     config_file 16,
+    hints 16,
     journal 64,
     message 96,
     queue_ops 64,
