@@ -63,13 +63,13 @@ mod lanes {
     }
 }
 
-/// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+/// Who signed this hash; `None` if it is no signature. A high `s` is not refused.
 #[cfg(feature = "std")]
 pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
     secp256k1::recover_signer_unchecked(signature, hash).ok()
 }
 
-/// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+/// Who signed this hash; `None` if it is no signature. A high `s` is not refused.
 #[cfg(not(feature = "std"))]
 pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
     plain::signer(signature, hash)

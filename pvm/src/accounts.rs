@@ -1,7 +1,7 @@
 //! Services' accounts over the chain's entries: what is read from the state, and what a run changed.
 //!
 //! The state is the map that the state root is computed from. A service's storage, preimages and requests are in it under keys
-//! that nobody can list by service, and nothing here needs to: footprints are kept in the account.
+//! that cannot be listed by service, and nothing here needs to: footprints are kept in the account.
 
 use alloy_primitives::Bytes;
 use jam::{
@@ -72,7 +72,7 @@ impl<'a> Accounts<'a> {
 
     /// A service's account.
     pub fn info(&self, service: u32) -> Option<ServiceInfo> {
-        // What is in the state was written by this code, or belongs to a state that nobody can read.
+        // What is in the state was written by this code, or belongs to a state that cannot be read.
         ServiceInfo::decode(self.get(&service_key(service))?, self.params).ok()
     }
 

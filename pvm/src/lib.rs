@@ -20,7 +20,7 @@
 //! **Where code runs.** The recompiler runs it in a process of its own, without system calls, in polkavm's sandbox for Linux. Where there is
 //! none, the interpreter runs it.
 //!
-//! **Errors.** [`EngineError`]: no engine. [`BadProgram`]: bytes that are no program. [`NoReport`]: a package that nobody may report.
+//! **Errors.** [`EngineError`]: no engine. [`BadProgram`]: bytes that are no program. [`NoReport`]: a package that no guarantor may report.
 //!
 //! The caller says what the time is and which state it is about; nothing here reads a clock, a file or a socket.
 

@@ -33,7 +33,7 @@ pub enum BadProgram {
 /// The parts of a blob, borrowed from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout<'a> {
-    /// What the program says about itself; nobody executes it.
+    /// What the program says about itself; it is never executed.
     pub metadata: &'a [u8],
     /// Data that the program can read.
     pub read_only: &'a [u8],

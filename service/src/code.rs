@@ -7,7 +7,7 @@
 //! The program is the same for every chain; it is compiled from the guest, outside of this workspace, and committed beside this
 //! crate ([`PROGRAM`], with its hash and its compiler in `pectin.jam.toml`). The configuration is what makes a code this chain's. Its hash
 //! is the code hash that work items name, so the chain commits to both, and the program reads the configuration out of its own
-//! code: it never believes a builder about it. Whoever has the state can read it too.
+//! code: it never believes a builder about it. A reader of the state can read it too.
 
 use crate::Config;
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@
 //! multiply all divisors, invert the product, and go back through the products (Montgomery's trick). So an addition
 //! costs six multiplications, where coordinates without divisions would need eleven.
 //!
-//! Points that are equal, opposite or infinite are handled where they are met: whoever signs can arrange for them.
+//! Points that are equal, opposite or infinite are handled where they are met: a signer can arrange for them.
 
 use crate::{
     bugs::{Bug, Rules},

@@ -1,7 +1,7 @@
 //! Many secp256k1 signatures checked together, with hints.
 //!
 //! To recover the signer of one signature takes a square root and some 130 doublings of a point. To *check* who signed
-//! many takes neither, if somebody says the result in advance: the builder of a bundle knows the public keys from
+//! many takes neither, if another party says the result in advance: the builder of a bundle knows the public keys from
 //! admission. So a bundle carries [`Hints`], and validators, followers and the PVM program check them all with one equation.
 //!
 //! ```text
@@ -13,14 +13,14 @@
 //! **Why it is right.** Signature i has the signer Qᵢ if and only if Eᵢ = Rᵢ − hashᵢ/sᵢ·G − rᵢ/sᵢ·Qᵢ is zero (infinity). The
 //! group has prime order, so a sum of aᵢ·Eᵢ with random weights is zero for at most one value of each weight if its Eᵢ is
 //! not zero: a wrong key passes with probability 2⁻¹²⁸. That needs (1) points of *this* group, so coordinates are below p and
-//! satisfy the curve's equation, for R and for Q; (2) weights that nobody could know when choosing what is checked, see
+//! satisfy the curve's equation, for R and for Q; (2) weights that no one could know when choosing what is checked, see
 //! [`Weights`]; (3) one R for each signature: x is r, never r + n, and its y has the parity that the signature says. s must
 //! not be high, as Ethereum demands; the hash may be zero or above n, as everywhere.
 //!
 //! **What it costs.** A sum of three terms of 128 bits for each signature, by buckets (`sum`), with six multiplications for
 //! each addition (`adder`). Signatures of one key share their term. In the PVM (one gas per instruction), all keys distinct, with the
 //! transcript: 133.7 k gas each for 100 signatures, 85.3 k for 1,000, 70.0 k for 5,000; 34.2 k for 5,000 by 500 keys. One recovery
-//! by [`recover`] costs 600 k. Equal and opposite points, which a signer can arrange for, do not make it dearer (1,000 copies of one
+//! by [`recover`] costs 600 k. Equal and opposite points, which a signer can arrange for, do not make it cost more (1,000 copies of one
 //! signature whose key is listed 1,000 times: 75.6 k). Natively
 //! the example `speed` measures it beside libsecp256k1 and the lanes.
 //!

@@ -1,6 +1,6 @@
 //! The weights of the equations, and the transcript that they are drawn from.
 //!
-//! Whoever makes hints knows how weights are made, so everything that the sum uses must be fixed before a weight is known
+//! The maker of hints knows how weights are made, so everything that the sum uses must be fixed before a weight is known
 //! (Fiat and Shamir's method): r, s, the hash, the parity, R's y and the key of each signature, their order and their number.
 //! A builder can still try hints until weights please it, so they have 128 bits. Weights from local randomness cannot be
 //! tried, so 64 bits suffice.

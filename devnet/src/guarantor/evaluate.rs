@@ -78,7 +78,7 @@ pub fn evaluate(
     Ok(Evaluated { report, shards, exports: refined.exports })
 }
 
-/// By the code on chain. A report of a failure would cost the core a slot and help nobody, so it is a refusal.
+/// By the code on chain. A report of a failure would cost the core a slot and help no user, so it is a refusal.
 fn by_code(rules: &Rules, evaluation: &Evaluation<'_>) -> Result<pvm::Evaluated, PackageRefusal> {
     evaluation.bundle.package.check(&rules.params)?;
     let evaluated = rules.execution.machines().evaluate(evaluation).map_err(refused)?;

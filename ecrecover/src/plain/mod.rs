@@ -54,7 +54,7 @@ impl Multiples {
 
 static GENERATOR: OnceBox<Multiples> = OnceBox::new();
 
-/// Who signed this hash; nobody if it is no signature. A high `s` is not refused.
+/// Who signed this hash; `None` if it is no signature. A high `s` is not refused.
 pub(crate) fn signer(signature: &Signature, hash: B256) -> Option<Address> {
     let (r, s) = (signature.r(), signature.s());
     if r.is_zero() || s.is_zero() || r >= ORDER || s >= ORDER {

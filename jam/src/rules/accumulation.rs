@@ -47,7 +47,7 @@ pub fn apply(
     outcome
 }
 
-/// The reports that a block could accumulate if its gas were enough (R*), in their order, for whoever runs the services.
+/// The reports that a block could accumulate if its gas were enough (R*), in their order, for a node that runs the services.
 pub fn order(
     params: &Params,
     ready: &ReadyQueue,
@@ -79,7 +79,7 @@ fn split<'a>(
     (immediate, queued.collect())
 }
 
-/// The same as [`apply`] with a look-up instead of ξ, for whoever keeps it in another form. Also gives what to add to ξ.
+/// The same as [`apply`] with a look-up instead of ξ, for a caller that keeps it in another form. Also gives what to add to ξ.
 pub fn advance(
     params: &Params,
     ready: &mut ReadyQueue,

@@ -201,7 +201,7 @@ fn merge<'a>(before: PartialState<'a>, ones: BTreeMap<u32, One>, slot: u32) -> M
     merged
 }
 
-/// The manager may change all privileges. Whoever has one of them may hand it on, unless the manager changed it (R).
+/// The manager may change all privileges. The holder of one of them may hand it on, unless the manager changed it (R).
 fn merge_privileges(state: &mut PartialState<'_>, ones: &BTreeMap<u32, One>) {
     let before = Arc::clone(&state.privileges);
     let after = |service: u32| ones.get(&service).map_or(&before, |one| &one.privileges);

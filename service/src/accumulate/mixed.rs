@@ -124,7 +124,7 @@ fn a_service_that_does_not_know_its_first_block_applies_nothing() {
 fn other_code_is_requested_and_then_run_once() {
     let code = (hash(99), 5);
     let mut chain = Chain::default().accumulate(&[order(1, Action::Upgrade)]);
-    assert_eq!((chain.code, chain.orders()), (None, Orders::default()), "nobody asked for it");
+    assert_eq!((chain.code, chain.orders()), (None, Orders::default()), "no order asked for it");
     let mut chain = chain.accumulate(&[order(1, Action::Request), work(Ok(&claim(1).encode()))]);
     assert_eq!(chain.requested, [code]);
     assert_eq!(chain.orders(), Orders { last: 1, requested: Some(code) });

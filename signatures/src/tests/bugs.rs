@@ -93,7 +93,7 @@ enum Free {
     Hash,
 }
 
-/// A signature of somebody else's key for a hash that they never signed, but for an error that is a known multiple of G.
+/// A signature of another owner's key for a hash that they never signed, but for an error that is a known multiple of G.
 struct Forgery {
     signature: Signature,
     hint: ([u8; 64], [u8; 32]),

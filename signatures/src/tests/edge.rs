@@ -259,7 +259,7 @@ fn wrong_keys_are_refused_whatever_they_are() {
     let mut same = hints.clone();
     same.keys[2] = hints.keys[1];
     assert_eq!(verdict(&signatures, &same), Err(Refused::Sum));
-    // Every key once more is only dearer.
+    // Every key once more only costs more.
     same.keys[2] = hints.keys[2];
     assert_eq!(verdict(&signatures, &same), Ok(()));
     // R of the other parity, with its y.

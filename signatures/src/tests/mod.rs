@@ -96,7 +96,7 @@ fn y_of(signature: &Signature) -> Option<[u8; 32]> {
     Some(point.serialize_uncompressed()[33..].try_into().unwrap())
 }
 
-/// A signature by the key `base · G + factor · point`, whose discrete logarithm nobody needs to know. s may come out high: then its
+/// A signature by the key `base · G + factor · point`, whose discrete logarithm need not be known. s may come out high: then its
 /// negative belongs to the point's negative.
 fn contrived(point: &ProjectivePoint, base: Scalar, factor: Scalar) -> Signature {
     let [x, y] = halves(key_of(point));
