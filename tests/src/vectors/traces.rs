@@ -2,8 +2,8 @@
 //!
 //! Everything must decode and come back. Then our rules import the block: the reports that wait (ρ), the recent
 //! history (β), disputes (ψ), what was accumulated (ξ) and what waits for others (ω) must be the recorded ones, and so must the
-//! validators and the entropy that guarantors are assigned by. If there are services their code is run on what became available, and
-//! every entry, privilege, output and count of gas must be the recorded one.
+//! validators and the entropy that guarantors are assigned by. If the whole state is there, services' code is run on what became
+//! available, and every entry, privilege, output and count of gas must be the recorded one.
 
 use super::{Cases, Family, File, Verdict, codec::comes_back, stf};
 use jam::{
@@ -179,9 +179,9 @@ impl Import<'_> {
         self.history(&reported)
     }
 
-    /// δ, χ, φ, ι, θ and the gas of services, if the trace has services: their code is run.
+    /// δ, χ, φ, ι, θ and the gas of services, if the trace has the whole state: their code is run.
     fn services(&self, availability: &assurances::Availability) -> Verdict {
-        if !self.before.contains_key(&StateIndex::Privileges.key()) {
+        if !self.before.contains_key(&StateIndex::NextValidators.key()) {
             return Ok(());
         }
         let (params, available) = (self.params, availability.reports().collect());
