@@ -1,4 +1,4 @@
-//! How validators run authorizers and services: the code that stands on chain, or, for measurements, our service natively.
+//! How validators run authorizers and services: the code that stands on chain, or our service natively.
 
 use crate::guarantor::{Evaluated, PackageRefusal};
 use jam::{Bundle, Hash, HeaderHash, PackageHash};
@@ -15,12 +15,14 @@ const SHARED_MAX: usize = 16;
 pub enum Services {
     /// By the code on chain.
     Code,
-    /// Our service by the code in this program, others not at all. That is not what a network does: it is for measurements.
+    /// Our service by the code in this program, others not at all. That is not what a network of others does.
     Native,
 }
 
-/// What validators do unless something else is said.
-pub const SERVICES: Services = Services::Code;
+/// What validators do unless something else is said. The builder fills packages by their EVM gas, and by that a package of many small
+/// blocks is more than the gas that a validator may spend on running the code: until packages are filled by the gas of the code too,
+/// the code runs only if it is asked for.
+pub const SERVICES: Services = Services::Native;
 
 /// What runs code, and which part of the work it does. Validators of one process share it.
 #[derive(Clone)]
