@@ -7,7 +7,8 @@
 //!   length of the file │ length, new bytes │ length, distance back │ length, new bytes │ …
 //! ```
 //!
-//! A copy may reach into itself: a thousand zeros are one zero, and a copy of 999 bytes from one byte before.
+//! A copy may reach into itself: a thousand zeros are one zero, and a copy of 999 bytes from one byte before. It may also reach
+//! back into bytes that both sides know: a program that is in each of several files.
 
 use std::collections::HashMap;
 
@@ -16,12 +17,16 @@ const COPY_MIN: usize = 8;
 /// No fixture is larger; a damaged length does not take all memory.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// Packs.
-pub fn pack(bytes: &[u8]) -> Vec<u8> {
+/// Packs what comes after bytes that are known.
+pub fn pack(known: &[u8], bytes: &[u8]) -> Vec<u8> {
     let mut packed = vec![];
     number(&mut packed, bytes.len());
     let mut seen = HashMap::<&[u8], usize>::new();
-    let (mut at, mut literal) = (0, 0);
+    for at in 0..known.len().saturating_sub(COPY_MIN) {
+        seen.insert(&known[at..at + COPY_MIN], at);
+    }
+    let (mut at, mut literal) = (known.len(), known.len());
+    let bytes = &[known, bytes].concat();
     while at < bytes.len() {
         let key = bytes.get(at..at + COPY_MIN);
         let before = key.and_then(|key| seen.insert(key, at));
@@ -46,11 +51,10 @@ pub fn pack(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Unpacks; `None` if it is not what [`pack`] made.
-pub fn unpack(mut packed: &[u8]) -> Option<Vec<u8>> {
-    let length = take_number(&mut packed)?;
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(BYTES_MAX)).ok()?);
-    let length = usize::try_from(length).ok()?;
+/// Unpacks; `None` if it is not what [`pack`] made with these known bytes.
+pub fn unpack(known: &[u8], mut packed: &[u8]) -> Option<Vec<u8>> {
+    let length = usize::try_from(take_number(&mut packed)?).ok()? + known.len();
+    let mut bytes = known.to_vec();
     while bytes.len() < length {
         let new = usize::try_from(take_number(&mut packed)?).ok()?;
         bytes.extend_from_slice(packed.split_off(..new)?);
@@ -65,7 +69,7 @@ pub fn unpack(mut packed: &[u8]) -> Option<Vec<u8>> {
             }
         }
     }
-    (bytes.len() == length && packed.is_empty()).then_some(bytes)
+    (bytes.len() == length && packed.is_empty()).then(|| bytes.split_off(known.len()))
 }
 
 fn number(packed: &mut Vec<u8>, mut value: usize) {
@@ -97,18 +101,28 @@ mod tests {
         let zeros = vec![0; 1 << 20];
         let pages = [vec![7; 4096], (0..=255).cycle().take(4096).collect(), vec![7; 4096]].concat();
         for bytes in [&b""[..], b"a", b"abcabcabcabcabcabcabc", &zeros, &pages] {
-            assert_eq!(unpack(&pack(bytes)).as_deref(), Some(bytes));
+            assert_eq!(unpack(b"", &pack(b"", bytes)).as_deref(), Some(bytes));
         }
-        assert!(pack(&zeros).len() < 16 && pack(&pages).len() < 300);
+        assert!(pack(b"", &zeros).len() < 16 && pack(b"", &pages).len() < 300);
+    }
+
+    #[test]
+    fn known_bytes_are_not_repeated() {
+        let known = (0..1000_u32).flat_map(u32::to_le_bytes).collect::<Vec<_>>();
+        let bytes = [b"before", &known[..], b"after"].concat();
+        let packed = pack(&known, &bytes);
+        assert!(packed.len() < 30, "{}", packed.len());
+        assert_eq!(unpack(&known, &packed), Some(bytes));
+        assert_eq!(unpack(b"", &packed), None, "they are needed");
     }
 
     #[test]
     fn damage_is_noticed() {
-        let packed = pack(&[[1; 100], [2; 100]].concat());
+        let packed = pack(b"", &[[1; 100], [2; 100]].concat());
         for end in 0..packed.len() {
-            assert_eq!(unpack(&packed[..end]), None);
+            assert_eq!(unpack(b"", &packed[..end]), None);
         }
-        assert_eq!(unpack(&[0xff; 20]), None);
-        assert_eq!(unpack(&[10, 1, 5, 9, 9]), None, "a copy from before the beginning");
+        assert_eq!(unpack(b"", &[0xff; 20]), None);
+        assert_eq!(unpack(b"", &[10, 1, 5, 9, 9]), None, "a copy from before the beginning");
     }
 }
