@@ -81,10 +81,21 @@ fn wait(client: &Client, args: &TxArgs, until: Until) -> Result<Value, Failure> 
         }
         if begun.elapsed() > Duration::from_secs(args.timeout) {
             let step = self::step(&way);
-            return Err(Failure::Runtime(format!("after {} s the transaction is {step}", args.timeout)));
+            let trouble = trouble(client);
+            return Err(Failure::Runtime(format!(
+                "after {} s the transaction is {step}{trouble}",
+                args.timeout
+            )));
         }
         std::thread::sleep(ASK_EVERY);
     }
+}
+
+/// What the node says is wrong with itself, to be read after what it did not do.
+fn trouble(client: &Client) -> String {
+    let Ok(status) = client.call("builder_status", json!([])) else { return String::new() };
+    let reasons = status["health"]["reasons"].as_array().into_iter().flatten();
+    reasons.filter_map(|reason| reason["text"].as_str()).map(|reason| format!("; {reason}")).collect()
 }
 
 /// How far a transaction is, of what can be waited for.

@@ -53,6 +53,21 @@ impl Network {
         self.call("dev_faucet", serde_json::json!([to])).unwrap().as_str().unwrap().to_owned()
     }
 
+    /// Waits until every sealed block is final and no other follows: asked slot by slot, since nothing reports it.
+    fn wait_until_idle(&self) {
+        let status = || self.call("builder_status", serde_json::json!([])).unwrap();
+        let mut before = Value::Null;
+        loop {
+            let now = status();
+            let latest = now["latest"].clone();
+            if latest == now["finalized"] && latest == before {
+                return;
+            }
+            before = latest;
+            std::thread::sleep(std::time::Duration::from_millis(800));
+        }
+    }
+
     fn stop(mut self) {
         self.pectin.terminate();
         assert!(self.pectin.wait().unwrap().success());
