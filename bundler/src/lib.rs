@@ -8,7 +8,7 @@
 //!     | seal                          the builder signs; from here on the block never changes
 //!     v
 //!   Sealed: Draft (what the journal keeps), receipts, the state after it, Piece (what it adds to a package)
-//!     | refine: this block alone; what validators would refuse goes no further
+//!     | check: this block alone; what validators would refuse goes no further
 //!     | pack(parent, pieces): a run of consecutive blocks, as many as a package holds; refined as a whole
 //!     v
 //!   Refined -- package(context) --> Packaged: one version. Versions differ in their context alone.
@@ -46,7 +46,7 @@
 //! let parent = Parent::new(genesis.header.clone(), genesis.layer());
 //! let opening = Opening { now_secs: 1_735_732_800, beneficiary: Address::ZERO, build: 1 };
 //! let first = bundler.open(parent.clone(), genesis.codes.clone(), opening)?.seal(&secret)?;
-//! bundler.refine(&parent, &first)?;
+//! bundler.check(&parent, &first)?;
 //! let second = bundler.open(first.as_parent(), genesis.codes.clone(), Opening { build: 2, ..opening })?.seal(&secret)?;
 //! let packed = bundler.pack(&parent, &[first.piece.clone(), second.piece.clone()])?;
 //! let claim = packed.refined.claim();
@@ -58,6 +58,7 @@
 #[cfg(feature = "bugs")]
 mod bugs;
 mod draft;
+mod hints;
 mod limits;
 mod meter;
 mod open;
@@ -71,7 +72,7 @@ pub use bugs::Mistake;
 pub use draft::{Draft, DraftError};
 pub use limits::{BUNDLE_BYTES_MAX, Limit, Limits, RUN_GAS_MAX, TRANSACTIONS_MAX};
 pub use open::{OpenBlock, OpenError};
-pub use package::{Authorizer, Packaged, RebuildError, Refined, Token};
+pub use package::{Authorizer, Checked, Packaged, RebuildError, Refined, Token};
 pub use refused::{NotNow, Refused};
 pub use run::{PackError, PackedRun, Piece};
 pub use seal::{SealError, Sealed};

@@ -8,7 +8,7 @@ use crate::{
     seal::{SealError, Sealed},
 };
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _};
-use alloy_primitives::Address;
+use alloy_primitives::{Address, map::HashSet};
 use alloy_rlp::Encodable;
 use jam::Ed25519Secret;
 use revm::{
@@ -21,6 +21,7 @@ use service::{
     exports,
     header::{self, Choice, HeaderError},
 };
+use signatures::Hints;
 use state::{
     AccountKeys, Blake2b, Codes, Key, Layer, Values,
     evm::{BlockState, Checkpoint},
@@ -31,6 +32,10 @@ use types::{Reason, Transaction};
 const HEADER_GROWTH_BYTES: usize = 32;
 /// The payload behind the parent header, and the length of the block's list of transactions.
 const PAYLOAD_BYTES: usize = service::payload::TAIL_BYTES + LENGTH_BYTES;
+/// What the hints for the signatures take: once, for each transaction, and for each sender.
+const HINTS_BYTES: usize = Hints::bytes_for(0, 0);
+const HINT_BYTES: usize = Hints::bytes_for(0, 1) - HINTS_BYTES;
+const KEY_BYTES: usize = Hints::bytes_for(1, 0) - HINTS_BYTES;
 
 /// A block that still takes transactions. It owns its state: any number can be open at once, on the same parent or on
 /// different ones.
@@ -53,6 +58,8 @@ struct Size {
     witness: Meter,
     code_bytes: usize,
     transaction_bytes: usize,
+    /// Whose keys are in the hints.
+    senders: HashSet<Address>,
     /// The items of the exported lists.
     exported_transactions: usize,
     exported_receipts: usize,
@@ -63,6 +70,7 @@ struct Growth {
     witness: Added,
     code_bytes: usize,
     transaction_bytes: usize,
+    new_sender: Option<Address>,
     exported_transaction: usize,
     exported_receipt: usize,
 }
@@ -133,7 +141,7 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         if tx.gas_limit() > self.limits.gas_max.saturating_sub(self.gas_used()) {
             return Err(self.gas(tx.gas_limit()));
         }
-        let needed = self.size.bundle_bytes() + LENGTH_BYTES + tx.encoded().len();
+        let needed = self.size.bundle_bytes() + LENGTH_BYTES + tx.encoded().len() + HINT_BYTES;
         if needed - self.size.witness.bytes() > self.limits.bundle_bytes_max {
             return Err(Limit::BundleBytes { needed, max: self.limits.bundle_bytes_max });
         }
@@ -248,18 +256,24 @@ impl Size {
         let touched = state.touched_since(Checkpoint::START);
         witness.add(touched.keys);
         Self {
-            fixed_bytes: parent.header.length() + header_bytes + PAYLOAD_BYTES + bundler.authorizer.bytes(),
+            fixed_bytes: parent.header.length()
+                + header_bytes
+                + PAYLOAD_BYTES
+                + HINTS_BYTES
+                + bundler.authorizer.bytes(),
             header_bytes,
             witness,
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
             transaction_bytes: 0,
+            senders: HashSet::default(),
             exported_transactions: 0,
             exported_receipts: 0,
         }
     }
 
     fn bundle_bytes(&self) -> usize {
-        self.fixed_bytes + self.witness.bytes() + self.code_bytes + self.transaction_bytes
+        let key_bytes = self.senders.len() * KEY_BYTES;
+        self.fixed_bytes + self.witness.bytes() + self.code_bytes + self.transaction_bytes + key_bytes
     }
 
     fn export_segments(&self) -> usize {
@@ -279,7 +293,8 @@ impl Size {
         let growth = Growth {
             witness: self.witness.add(keys),
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
-            transaction_bytes: LENGTH_BYTES + tx.encoded().len(),
+            transaction_bytes: LENGTH_BYTES + tx.encoded().len() + HINT_BYTES,
+            new_sender: self.senders.insert(tx.sender()).then(|| tx.sender()),
             exported_transaction: exports::item_bytes(tx.encoded()),
             exported_receipt: exports::receipt_bytes(&attempt.receipt),
         };
@@ -294,6 +309,9 @@ impl Size {
         self.witness.undo(growth.witness);
         self.code_bytes -= growth.code_bytes;
         self.transaction_bytes -= growth.transaction_bytes;
+        if let Some(sender) = growth.new_sender {
+            self.senders.remove(&sender);
+        }
         self.exported_transactions -= growth.exported_transaction;
         self.exported_receipts -= growth.exported_receipt;
     }

@@ -98,7 +98,7 @@ impl Refined {
         self.run
     }
 
-    /// Witness, codes, transactions and headers, as they travel.
+    /// Witness, codes, transactions, headers and hints, as they travel.
     pub fn extrinsics(&self) -> &[Bytes] {
         &self.extrinsics
     }
@@ -121,6 +121,32 @@ impl Refined {
     /// The bytes of all extrinsics.
     pub fn extrinsic_bytes(&self) -> usize {
         self.extrinsics.iter().map(|blob| blob.len()).sum()
+    }
+}
+
+/// A block that validators will accept by itself. It cannot be packaged: that needs hints, which only a packed run has.
+#[derive(Clone, Debug)]
+pub struct Checked(Refined);
+
+impl Checked {
+    /// What it claims by itself.
+    pub const fn claim(&self) -> &Claim {
+        self.0.claim()
+    }
+
+    /// The bytes of an extrinsic that it needs by itself.
+    pub fn extrinsic_bytes(&self, index: usize) -> usize {
+        self.0.extrinsics.get(index).map_or(0, |blob| blob.len())
+    }
+
+    /// The bytes that the limit of a bundle is for: all extrinsics and the payload.
+    pub fn bundle_bytes(&self) -> usize {
+        self.0.bundle_bytes()
+    }
+
+    /// Segments that it exports.
+    pub fn export_segments(&self) -> usize {
+        self.0.export_segments()
     }
 }
 
@@ -174,12 +200,14 @@ pub enum RebuildError {
 
 impl Bundler {
     /// Refines a block by itself, as validators will. Whatever they would refuse goes no further.
-    pub fn refine<V: Values + Clone>(
+    ///
+    /// Signatures were recovered at admission, so hints for them are not made before the block is packed.
+    pub fn check<V: Values + Clone>(
         &self,
         parent: &Parent<V>,
         sealed: &Sealed<V>,
-    ) -> Result<Refined, PackError> {
-        self.pack_exactly(parent, core::slice::from_ref(&sealed.piece))
+    ) -> Result<Checked, PackError> {
+        self.check_alone(parent, &sealed.piece).map(Checked)
     }
 
     /// One version of a run. Versions differ in the context alone.

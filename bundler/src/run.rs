@@ -3,7 +3,7 @@
 //! ```text
 //!   Parent (state before the run)     Piece, Piece, ..  (what each block touched, read, wrote; its transactions)
 //!            |                              |
-//!            +---- keys of all pieces ------+--> witness | codes | transactions | headers
+//!            +---- keys of all pieces ------+--> witness | codes | transactions | headers | hints
 //!                                                   | refine, as validators will
 //!                                                   v
 //!                                                Refined
@@ -15,6 +15,7 @@
 use crate::{
     Bundler, Parent,
     draft::Draft,
+    hints,
     package::{NOWHERE, Refined},
 };
 use alloy_consensus::ReceiptEnvelope;
@@ -24,7 +25,7 @@ use service::{
     accumulate::Claim,
     blobs, exports,
     payload::{Payload, encode_headers},
-    refine::{Known, RefineError, refine_known},
+    refine::{HINTS, Known, RefineError, refine_known},
 };
 use state::{CodeSet, Key, Value, Values, Writes, evm::BlockChanges};
 use std::{
@@ -53,6 +54,7 @@ struct Inner {
     codes: CodeSet,
     created: CodeSet,
     transactions: Bytes,
+    hint_bytes: usize,
     export_bytes: usize,
 }
 
@@ -62,6 +64,7 @@ impl Piece {
         let encoded = draft.block.transactions().iter().map(Transaction::encoded).collect::<Vec<_>>();
         let export_bytes = exports::bytes_of(draft.block.header(), &encoded, &receipts);
         let transactions = blobs::join(&encoded);
+        let hint_bytes = hints::bytes(draft.block.transactions().iter());
         let writes = Arc::new(writes);
         Self(Arc::new(Inner {
             draft,
@@ -72,6 +75,7 @@ impl Piece {
             codes,
             created,
             transactions,
+            hint_bytes,
             export_bytes,
         }))
     }
@@ -114,6 +118,9 @@ pub enum PackError {
     /// The state cannot be read.
     #[error("the state cannot be read: {0}")]
     State(String),
+    /// A transaction has a signature without a signer.
+    #[error("a transaction is not signed")]
+    Unsigned,
     /// Validators would refuse it.
     #[error("validators would refuse it: {0}")]
     Refine(#[from] RefineError),
@@ -126,6 +133,14 @@ pub struct PackedRun {
     pub refined: Refined,
     /// Whether more blocks were given than one package holds.
     pub is_full: bool,
+}
+
+fn transactions_of(pieces: &[Piece]) -> impl Iterator<Item = &Transaction> + Clone {
+    pieces.iter().flat_map(|piece| piece.0.draft.block.transactions())
+}
+
+fn hints_of(pieces: &[Piece]) -> Result<Bytes, PackError> {
+    hints::encoded(transactions_of(pieces)).ok_or(PackError::Unsigned)
 }
 
 /// What the blocks of a run need together.
@@ -170,7 +185,7 @@ impl Bundler {
     ) -> Result<PackedRun, PackError> {
         let mut count = self.fit_without_witness(pieces).max(1).min(pieces.len());
         let refined = loop {
-            let refined = self.unrefined(parent, &pieces[..count])?;
+            let refined = self.unrefined(parent, &pieces[..count], hints_of(&pieces[..count])?)?;
             let (bytes, max) = (refined.bundle_bytes(), self.limits.bundle_bytes_max);
             if bytes <= max || count <= 1 {
                 break refined;
@@ -189,14 +204,26 @@ impl Bundler {
         parent: &Parent<V>,
         pieces: &[Piece],
     ) -> Result<Refined, PackError> {
-        let refined = self.unrefined(parent, pieces)?;
+        let refined = self.unrefined(parent, pieces, hints_of(pieces)?)?;
+        Ok(self.refine_run(refined, pieces)?)
+    }
+
+    /// Refines a block by itself, with zeros in the place of its hints.
+    pub(crate) fn check_alone<V: Values + Clone>(
+        &self,
+        parent: &Parent<V>,
+        piece: &Piece,
+    ) -> Result<Refined, PackError> {
+        let pieces = core::slice::from_ref(piece);
+        let placeholder = vec![0; piece.0.hint_bytes];
+        let refined = self.unrefined(parent, pieces, placeholder.into())?;
         Ok(self.refine_run(refined, pieces)?)
     }
 
     fn refine_run(&self, refined: Refined, pieces: &[Piece]) -> Result<Refined, RefineError> {
         let bundle = self.bundle(&refined, NOWHERE);
         let known = pieces.iter().map(Piece::known).collect::<Vec<_>>();
-        let claim = refine_known(&bundle, &self.config, &self.params, &known)?;
+        let claim = refine_known(&bundle, &self.config, &self.params, &known, &refined.extrinsics[HINTS])?;
         Ok(Refined { claim, ..refined })
     }
 
@@ -205,7 +232,7 @@ impl Bundler {
         let (mut bytes, mut gas, mut export_bytes) = (0, 0_u64, 0);
         let fits = |piece: &&Piece| {
             let header = piece.0.draft.block.header();
-            bytes += piece.0.transactions.len();
+            bytes += piece.0.transactions.len() + piece.0.hint_bytes;
             gas = gas.saturating_add(header.gas_used);
             export_bytes += piece.0.export_bytes;
             bytes <= self.limits.bundle_bytes_max
@@ -220,6 +247,7 @@ impl Bundler {
         &self,
         parent: &Parent<V>,
         pieces: &[Piece],
+        hints: Bytes,
     ) -> Result<Refined, PackError> {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else {
             return Err(PackError::NoRun(parent.id()));
@@ -234,7 +262,8 @@ impl Bundler {
         let witness = witness.map_err(|error| PackError::State(error.to_string()))?.encode();
         let lists = pieces.iter().map(|piece| &piece.0.transactions).collect::<Vec<_>>();
         let headers = encode_headers(pieces.iter().map(|piece| piece.0.draft.block.header()));
-        let extrinsics = vec![witness.into(), needs.codes.encode().into(), blobs::join(&lists), headers];
+        let extrinsics =
+            vec![witness.into(), needs.codes.encode().into(), blobs::join(&lists), headers, hints];
         let payload = Payload {
             parent: parent.header.clone(),
             blocks: u32::try_from(pieces.len()).unwrap_or(u32::MAX),

@@ -15,7 +15,7 @@ use crate::{
 };
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes};
-use bundler::{Bundler, Draft, Opening, Packaged, Parent, Refined, Refused, Sealed};
+use bundler::{Bundler, Checked, Draft, Opening, Packaged, Parent, Refused, Sealed};
 use core::fmt::Debug;
 use jam::{Ed25519Secret, PackageHash, RefineContext};
 use packing::Packed;
@@ -268,9 +268,9 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         built.ok_or_else(|| Broken::Rebuild { number: block.number, why: "it is not here".to_owned() })
     }
 
-    fn add(&mut self, sealed: Sealed<V>, refined: &Refined) {
+    fn add(&mut self, sealed: Sealed<V>, checked: &Checked) {
         let number = sealed.block().id().number;
-        self.note_sizes(&sealed, refined);
+        self.note_sizes(&sealed, checked);
         if !sealed.created.is_empty() {
             Arc::make_mut(&mut self.codes.recent).extend(&sealed.created);
         }
@@ -283,15 +283,14 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     }
 
     /// Notes how large a block came out.
-    fn note_sizes(&mut self, sealed: &Sealed<V>, refined: &Refined) {
-        let bytes = |index: usize| refined.extrinsics().get(index).map_or(0, |blob| blob.len());
+    fn note_sizes(&mut self, sealed: &Sealed<V>, checked: &Checked) {
         let block = sealed.block();
         let sizes = Sizes {
-            witness_bytes: bytes(service::refine::WITNESS),
-            codes_bytes: bytes(service::refine::CODES),
-            transactions_bytes: bytes(service::refine::TRANSACTIONS),
-            bundle_bytes: refined.bundle_bytes(),
-            export_segments: refined.export_segments(),
+            witness_bytes: checked.extrinsic_bytes(service::refine::WITNESS),
+            codes_bytes: checked.extrinsic_bytes(service::refine::CODES),
+            transactions_bytes: checked.extrinsic_bytes(service::refine::TRANSACTIONS),
+            bundle_bytes: checked.bundle_bytes(),
+            export_segments: checked.export_segments(),
             gas: block.header().gas_used,
             transactions: block.transactions().len(),
         };
@@ -425,8 +424,8 @@ where
         let is_empty = open.transactions().is_empty();
         let parent = self.newest_parent()?;
         let sealed = open.seal(&self.builder.secret).map_err(|why| Broken::State(why.to_string()))?;
-        let refined = match self.builder.bundler.refine(&parent, &sealed) {
-            Ok(refined) => refined,
+        let checked = match self.builder.bundler.check(&parent, &sealed) {
+            Ok(checked) => checked,
             Err(why) if is_empty => {
                 return Err(Broken::State(format!("an empty block is refused: {why}")).into());
             }
@@ -440,13 +439,13 @@ where
             block: sealed.block().id(),
             changed: Arc::clone(&sealed.accounts),
             size: Size {
-                bytes: refined.bundle_bytes() as u64,
+                bytes: checked.bundle_bytes() as u64,
                 gas: sealed.block().header().gas_used,
                 export_bytes: sealed.piece.export_bytes() as u64,
             },
             sealed: Unfinished::from(&sealed),
         };
-        self.add(sealed, &refined);
+        self.add(sealed, &checked);
         Ok(added)
     }
 

@@ -43,8 +43,10 @@ pub(crate) struct Task<'a, const N: usize> {
 
 /// The points of the signers, before they are divided by their z.
 #[derive(Clone, Copy)]
-pub(crate) struct Found<F> {
+pub(crate) struct Found<F, const N: usize> {
     point: Jacobian<F>,
+    /// y of each signature's point.
+    pub(crate) r_y: Words<N>,
     /// The lanes that have an answer.
     pub(crate) valid: u8,
 }
@@ -185,8 +187,9 @@ trait Points<const N: usize>: Lanes<N> {
 
     /// The points of the signers.
     #[inline(always)]
-    fn recovered(self, task: &Task<'_, N>) -> Found<Self::Field> {
+    fn recovered(self, task: &Task<'_, N>) -> Found<Self::Field, N> {
         let (point, valid) = self.lift(&self.of_words(task.x), task.odd);
+        let r_y = self.to_words(&self.canonical(&point.y));
         let (multiples, z) = self.odd_multiples(&point);
         let beta = self.same_in_all(BETA);
         let mut turned = multiples;
@@ -217,12 +220,12 @@ trait Points<const N: usize>: Lanes<N> {
         let mut point = self.add_jacobian(&sum, &base);
         let nothing = self.zeros(&self.canonical(&point.z));
         point.z = self.select(nothing, &point.z, &one);
-        Found { point, valid: valid & !nothing }
+        Found { point, r_y, valid: valid & !nothing }
     }
 
     /// The words of x and y of all points, the lowest first, at the price of one inverse.
     #[inline(always)]
-    fn divided(self, found: &[Found<Self::Field>]) -> Vec<[Words<N>; 2]> {
+    fn divided(self, found: &[Found<Self::Field, N>]) -> Vec<[Words<N>; 2]> {
         let mut product = self.same_in_all([1, 0, 0, 0]);
         let mut before = Vec::with_capacity(found.len());
         for Found { point, .. } in found {
@@ -248,7 +251,7 @@ impl<L: Lanes<N>, const N: usize> Points<N> for L {}
 pub(crate) struct Recover<'a, L, const N: usize>(pub(crate) L, pub(crate) &'a Task<'a, N>);
 
 impl<L: Lanes<N>, const N: usize> NullaryFnOnce for Recover<'_, L, N> {
-    type Output = Found<L::Field>;
+    type Output = Found<L::Field, N>;
 
     #[inline(always)]
     fn call(self) -> Self::Output {
@@ -257,7 +260,7 @@ impl<L: Lanes<N>, const N: usize> NullaryFnOnce for Recover<'_, L, N> {
 }
 
 /// To divide points by their z.
-pub(crate) struct Divide<'a, L: Lanes<N>, const N: usize>(pub(crate) L, pub(crate) &'a [Found<L::Field>]);
+pub(crate) struct Divide<'a, L: Lanes<N>, const N: usize>(pub(crate) L, pub(crate) &'a [Found<L::Field, N>]);
 
 impl<L: Lanes<N>, const N: usize> NullaryFnOnce for Divide<'_, L, N> {
     type Output = Vec<[Words<N>; 2]>;

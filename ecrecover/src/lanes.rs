@@ -6,9 +6,10 @@ use crate::{
     scalar::{self, Factors},
     signer,
 };
-use alloy_consensus::crypto::secp256k1;
-use alloy_primitives::{Address, B256, Signature, keccak256};
+use alloy_primitives::{B256, Signature, U256, keccak256};
+use secp256k1::{Message, SECP256K1, SecretKey};
 use std::sync::LazyLock;
+use types::Signer;
 
 /// Lanes that do what they should.
 enum Trusted {
@@ -29,8 +30,8 @@ pub(crate) fn count() -> usize {
     }
 }
 
-/// Who signed each; nobody where somebody else must look.
-pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
+/// Who signed each; `None` where libsecp256k1 must look.
+pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Signer>> {
     match *TRUSTED {
         Some(Trusted::Eight(lanes)) => recover(lanes, signed),
         Some(Trusted::Four(lanes)) => recover(lanes, signed),
@@ -41,20 +42,28 @@ pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
 /// These lanes, if the machine has them and they recover signatures whose signers are known.
 fn checked<L: Lanes<N>, const N: usize>() -> Option<L> {
     let lanes = L::detect()?;
-    let signed = (1..=N as u8).map(|number| {
-        let (key, hash) = (B256::with_last_byte(number), keccak256([number]));
-        secp256k1::sign_message(key, hash).map(|signature| (signature, hash))
-    });
-    let signed = signed.collect::<Result<Vec<_>, _>>().ok()?;
+    let signed = (1..=N as u8).map(known).collect::<Option<Vec<_>>>()?;
     let known = signed.iter().map(|(signature, hash)| signer(signature, *hash));
-    (recover(lanes, &signed) == known.collect::<Vec<_>>()).then_some(lanes)
+    let found = recover(lanes, &signed).into_iter().map(|found| found.map(|signer| signer.address()));
+    known.eq(found).then_some(lanes)
 }
 
-/// Who signed each; nobody where somebody else must look, and where a group is so small that one by one is quicker.
+/// A signature with the secret key of this number, and what it signs.
+fn known(number: u8) -> Option<(Signature, B256)> {
+    let (key, hash) = (B256::with_last_byte(number), keccak256([number]));
+    let key = SecretKey::from_byte_array(&key.0).ok()?;
+    let (id, signature) =
+        SECP256K1.sign_ecdsa_recoverable(&Message::from_digest(hash.0), &key).serialize_compact();
+    let (halves, _) = signature.as_chunks::<32>();
+    let [r, s] = [halves[0], halves[1]].map(U256::from_be_bytes);
+    Some((Signature::new(r, s, i32::from(id) == 1), hash))
+}
+
+/// Who signed each; `None` where libsecp256k1 must look, and where a group is so small that one by one is quicker.
 pub(crate) fn recover<L: Lanes<N>, const N: usize>(
     lanes: L,
     signed: &[(Signature, B256)],
-) -> Vec<Option<Address>> {
+) -> Vec<Option<Signer>> {
     let mut signers = vec![None; signed.len()];
     if signed.len() < L::FEWEST {
         return signers;
@@ -68,7 +77,10 @@ pub(crate) fn recover<L: Lanes<N>, const N: usize>(
     let points = lanes.run(Divide(lanes, &found));
     for ((group, found), [x, y]) in groups.into_iter().zip(&found).zip(points) {
         for (lane, (at, _)) in group.iter().enumerate().filter(|(lane, _)| found.valid >> lane & 1 == 1) {
-            signers[*at] = Some(address(&x, &y, lane));
+            let mut key = [0; 64];
+            key[..32].copy_from_slice(&big_endian(&x, lane));
+            key[32..].copy_from_slice(&big_endian(&y, lane));
+            signers[*at] = Some(Signer { key, r_y: Some(big_endian(&found.r_y, lane)) });
         }
     }
     signers
@@ -88,12 +100,11 @@ fn task<'a, const N: usize>(signed: &[(Signature, B256)], group: &[(usize, &'a F
     task
 }
 
-/// The address of the public key in a lane.
-fn address<const N: usize>(x: &Words<N>, y: &Words<N>, lane: usize) -> Address {
-    let mut key = [0; 64];
-    let words = x.iter().rev().chain(y.iter().rev());
-    for (place, word) in key.chunks_exact_mut(8).zip(words) {
-        place.copy_from_slice(&word[lane].to_be_bytes());
+/// The number in a lane.
+fn big_endian<const N: usize>(words: &Words<N>, lane: usize) -> [u8; 32] {
+    let mut number = [0; 32];
+    for (bytes, word) in number.chunks_exact_mut(8).zip(words.iter().rev()) {
+        bytes.copy_from_slice(&word[lane].to_be_bytes());
     }
-    Address::from_slice(&keccak256(key)[12..])
+    number
 }

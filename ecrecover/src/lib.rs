@@ -46,27 +46,45 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-#[cfg(feature = "std")]
-use alloy_consensus::crypto::secp256k1;
 use alloy_primitives::{Address, B256, Signature};
+#[cfg(feature = "std")]
+use secp256k1::{
+    Message, SECP256K1,
+    ecdsa::{RecoverableSignature, RecoveryId},
+};
+#[cfg(feature = "std")]
+use types::Signer;
 
 #[cfg(all(feature = "std", not(target_arch = "x86_64")))]
 mod lanes {
-    use super::{Address, B256, Signature};
+    use super::{B256, Signature, Signer};
 
     pub(crate) const fn count() -> usize {
         1
     }
 
-    pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
+    pub(crate) fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Signer>> {
         vec![None; signed.len()]
     }
 }
 
-/// Who signed this hash; `None` if it is no signature. A high `s` is not refused.
+/// The address of who signed this hash; `None` if it is no signature. A high `s` is not refused.
 #[cfg(feature = "std")]
 pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
-    secp256k1::recover_signer_unchecked(signature, hash).ok()
+    key(signature, hash).map(|signer| signer.address())
+}
+
+/// The public key that signed this hash; `None` if it is no signature. A high `s` is not refused.
+#[cfg(feature = "std")]
+pub fn key(signature: &Signature, hash: B256) -> Option<Signer> {
+    let id = RecoveryId::try_from(i32::from(signature.v())).ok()?;
+    let mut compact = [0; 64];
+    compact[..32].copy_from_slice(&signature.r().to_be_bytes::<32>());
+    compact[32..].copy_from_slice(&signature.s().to_be_bytes::<32>());
+    let signature = RecoverableSignature::from_compact(&compact, id).ok()?;
+    let public = SECP256K1.recover_ecdsa(&Message::from_digest(hash.0), &signature).ok()?;
+    let [_, key @ ..] = public.serialize_uncompressed();
+    Some(Signer { key, r_y: None })
 }
 
 /// Who signed this hash; `None` if it is no signature. A high `s` is not refused.
@@ -75,14 +93,20 @@ pub fn signer(signature: &Signature, hash: B256) -> Option<Address> {
     plain::signer(signature, hash)
 }
 
-/// Who signed each of these hashes: what [`signer`] says of each.
+/// The addresses of who signed each of these hashes: what [`signer`] says of each.
 #[cfg(feature = "std")]
 pub fn signers(signed: &[(Signature, B256)]) -> Vec<Option<Address>> {
+    keys(signed).into_iter().map(|signer| signer.map(|signer| signer.address())).collect()
+}
+
+/// The public keys that signed each of these hashes: what [`key`] says of each, with y of the signatures' points where it is at hand.
+#[cfg(feature = "std")]
+pub fn keys(signed: &[(Signature, B256)]) -> Vec<Option<Signer>> {
     let known = lanes::signers(signed);
     known
         .into_iter()
         .zip(signed)
-        .map(|(known, (signature, hash))| known.or_else(|| signer(signature, *hash)))
+        .map(|(known, (signature, hash))| known.or_else(|| key(signature, *hash)))
         .collect()
 }
 

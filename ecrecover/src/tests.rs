@@ -59,9 +59,21 @@ fn in_lanes(signed: &[Signed]) -> Vec<Said> {
         lanes::recover,
     };
     fn said<L: Lanes<N>, const N: usize>(signed: &[Signed]) -> Option<Said> {
-        Some((N, recover(L::detect()?, signed)))
+        let found = recover(L::detect()?, signed);
+        for (found, (signature, _)) in found.iter().zip(signed) {
+            assert!(found.is_none_or(|signer| signer.r_y == point_y(signature)), "y of {signature:?}");
+        }
+        Some((N, found.into_iter().map(|signer| signer.map(|signer| signer.address())).collect()))
     }
     [said::<Ifma, 8>(signed), said::<Avx2, 4>(signed)].into_iter().flatten().collect()
+}
+
+/// y of a signature's point, by libsecp256k1.
+#[cfg(target_arch = "x86_64")]
+fn point_y(signature: &Signature) -> Option<[u8; 32]> {
+    let compressed = [&[2 + u8::from(signature.v())], &signature.r().to_be_bytes::<32>()[..]].concat();
+    let point = secp256k1::PublicKey::from_slice(&compressed).ok()?.serialize_uncompressed();
+    point.last_chunk().copied()
 }
 
 #[cfg(not(target_arch = "x86_64"))]

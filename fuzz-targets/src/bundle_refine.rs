@@ -22,9 +22,10 @@ use service::{
     exports::import,
     header::{Choice, list_root, next},
     payload::{Payload, decode_headers, encode_headers},
-    refine::{HEADERS, Known, Output, refine, refine_bundle, refine_known},
+    refine::{HEADERS, HINTS, Known, Output, refine, refine_bundle, refine_known, signature_of},
     signature,
 };
+use signatures::Hints;
 use state::{Blake2b, Witness};
 use std::sync::LazyLock;
 use types::Transaction;
@@ -66,7 +67,8 @@ fn is_good(bytes: &[u8]) -> bool {
             let headers = headers.collect::<Vec<_>>();
             let known = lists.iter().zip(&headers);
             let known = known.map(|(transactions, header)| Known { transactions, receipts: &[], header });
-            refine_known(&bundle, &blocks::config(), &Params::TINY, &known.collect::<Vec<_>>())
+            let hints = bundle.extrinsics[HINTS].clone();
+            refine_known(&bundle, &blocks::config(), &Params::TINY, &known.collect::<Vec<_>>(), &hints)
         }
         false => refine_bundle(&bundle, &blocks::config(), &Params::TINY).map(|output| {
             check_again(&bundle, &output);
@@ -109,11 +111,14 @@ fn check_again(bundle: &Bundle, output: &Output) {
     let recovered = recovered.collect::<Vec<_>>();
     let known = recovered.iter();
     let known = known.map(|(transactions, receipts, header)| Known { transactions, receipts, header });
-    let known = refine_known(bundle, &blocks::config(), &Params::TINY, &known.collect::<Vec<_>>());
-    assert_eq!(known.as_ref(), Ok(&output.claim));
+    let known = known.collect::<Vec<_>>();
+    for hints in [&bundle.extrinsics[HINTS], &Bytes::new()] {
+        let known = refine_known(bundle, &blocks::config(), &Params::TINY, &known, hints);
+        assert_eq!(known.as_ref(), Ok(&output.claim));
+    }
 }
 
-/// Parent header, headers, witness, codes, transactions, the numbers of the item, and who sends.
+/// Parent header, headers, witness, codes, transactions, the numbers of the item, what of the hints is wrong, and who sends.
 fn assemble(flags: u8, bytes: &[u8]) -> Option<(Bundle, &[u8])> {
     let mut parts = Sections(bytes);
     let mut parent = alloy_rlp::decode_exact::<Header>(parts.take_or_empty()).ok()?;
@@ -129,8 +134,9 @@ fn assemble(flags: u8, bytes: &[u8]) -> Option<(Bundle, &[u8])> {
     let last = mend(&parent, &mut headers, flags)?;
     let [witness, codes, transactions] =
         [&witness[..], parts.take_or_empty(), parts.take_or_empty()].map(Bytes::copy_from_slice);
-    let blobs = [witness, codes, transactions, encode_headers(headers.iter())];
     let numbers = parts.take_or_empty();
+    let hints = spoiled(hints(&transactions), parts.take_or_empty());
+    let blobs = [witness, codes, transactions, encode_headers(headers.iter()), hints.into()];
     let number = |at: usize| numbers.get(at).copied().unwrap_or_default();
     let mut bundle = TEMPLATE.clone();
     let item = &mut bundle.package.items[0];
@@ -161,6 +167,25 @@ fn mend(parent: &Header, headers: &mut [Header], flags: u8) -> Option<B256> {
 
 fn spec(blob: &Bytes) -> ExtrinsicSpec {
     ExtrinsicSpec { hash: blake2b(&[blob]), len: blob.len() as u32 }
+}
+
+/// The hints for all transactions that have a signer.
+fn hints(transactions: &Bytes) -> Vec<u8> {
+    let lists = blobs::split(transactions).unwrap_or_default();
+    let all = lists.iter().flat_map(|list| blobs::split(list).unwrap_or_default());
+    let signed = all.filter_map(|bytes| TxEnvelope::decode_2718_exact(&bytes).ok());
+    Hints::collect(signed.filter_map(|tx| signatures::hint_of(&signature_of(&tx)))).encode()
+}
+
+/// Bytes with some changed: three bytes of `changes` say where and how.
+fn spoiled(mut bytes: Vec<u8>, changes: &[u8]) -> Vec<u8> {
+    let (changes, _) = changes.as_chunks::<3>();
+    for [high, low, mask] in changes {
+        if let Some(byte) = bytes.get_mut(usize::from(u16::from_be_bytes([*high, *low]))) {
+            *byte ^= mask;
+        }
+    }
+    bytes
 }
 
 /// The same witness with the root that it hashes to.
@@ -220,7 +245,7 @@ fn parts(flags: u8, bundle: &Bundle, senders: &[u8]) -> Vec<u8> {
     let headers = [alloy_rlp::encode(&payload.parent), bundle.extrinsics[HEADERS].to_vec()];
     let numbers = vec![0, item.export_count as u8];
     let blobs = bundle.extrinsics[..HEADERS].iter().map(|blob| blob.to_vec());
-    let pieces = headers.into_iter().chain(blobs).chain([numbers, senders.to_vec()]);
+    let pieces = headers.into_iter().chain(blobs).chain([numbers, vec![], senders.to_vec()]);
     [vec![flags], joined(pieces)].concat()
 }
 

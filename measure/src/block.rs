@@ -339,7 +339,7 @@ fn refine(kind: Kind) -> f64 {
                 (output.exports_root(), output.claim)
             });
             assert_eq!(output.1.last, case.sealed.block().id());
-            let (known, refined) = cost(|| chain.bundler.refine(&chain.parent, &case.sealed));
+            let (known, refined) = cost(|| chain.bundler.check(&chain.parent, &case.sealed));
             assert!(refined.is_ok());
             ours = [ours[0] + full, ours[1] + known];
             full

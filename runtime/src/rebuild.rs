@@ -10,7 +10,7 @@ use bundler::{Bundler, Draft, Parent, RebuildError, Refined, Token};
 use jam::{RefineContext, codec::Encode};
 use queue::{Bundle, Version};
 use serde_json::{Value, json};
-use service::refine::{CODES, HEADERS, TRANSACTIONS, WITNESS, refine_bundle};
+use service::refine::{CODES, HEADERS, HINTS, TRANSACTIONS, WITNESS, refine_bundle};
 use store::{Store, StoreError};
 use types::Run;
 
@@ -137,6 +137,7 @@ pub fn rebuild(
         ("codes.bin", extrinsic(CODES)),
         ("transactions.bin", extrinsic(TRANSACTIONS)),
         ("headers.rlp", extrinsic(HEADERS)),
+        ("hints.bin", extrinsic(HINTS)),
         ("parent.rlp", header.into()),
         ("package.bin", packaged.bundle.package.encode().into()),
         ("bundle.bin", bundle),

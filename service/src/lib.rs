@@ -8,6 +8,7 @@
 //!     | extrinsic 1  codes that it reads                                           | version make no difference
 //!     | extrinsic 2  the transactions of each block
 //!     | extrinsic 3  the headers of its blocks
+//!     | extrinsic 4  hints for the signatures of all transactions: public keys, and y of each signature's point
 //!     +-> exports: the blocks and their receipts, from which anyone can rebuild the chain
 //! ```
 //!

@@ -63,7 +63,7 @@ fn main() {
             })
         };
         let (transcript, local) = (together(Weights::Transcript), together(Weights::Local(&bytes(7))));
-        let size = hints.encoded_bytes() / count;
+        let size = hints.encode().len() / count;
         println!(
             "| {count} | {keys} | {one_by_one:.1} | {lanes:.1} | {transcript:.2} | {local:.2} | {size} |"
         );

@@ -42,14 +42,14 @@ impl Hints {
         hints
     }
 
-    /// How many bytes [`encode`](Self::encode) makes.
-    pub fn encoded_bytes(&self) -> usize {
-        4 + self.keys.len() * KEY_BYTES + self.signatures.len() * HINT_BYTES
+    /// How many bytes [`encode`](Self::encode) makes of so many keys and signatures.
+    pub const fn bytes_for(keys: usize, signatures: usize) -> usize {
+        4 + keys * KEY_BYTES + signatures * HINT_BYTES
     }
 
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut encoded = Vec::with_capacity(self.encoded_bytes());
+        let mut encoded = Vec::with_capacity(Self::bytes_for(self.keys.len(), self.signatures.len()));
         encoded.extend_from_slice(&(self.keys.len() as u32).to_le_bytes());
         self.keys.iter().for_each(|key| encoded.extend_from_slice(key));
         for hint in &self.signatures {

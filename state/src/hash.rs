@@ -26,6 +26,26 @@ pub trait Hasher: Send + Sync + 'static {
     /// Hashes one message.
     fn hash(message: &[u8]) -> Hash;
 
+    /// Hashes a node: its tag and two halves.
+    fn node(tag: u8, left: &Hash, right: &Hash) -> Hash {
+        let mut node = message::tagged(tag);
+        message::write(&mut node, 0, left);
+        message::write(&mut node, 1, right);
+        Self::hash(&node[usize::from(!Self::TAGGED)..])
+    }
+
+    /// Hashes a leaf: its tag and its value.
+    fn leaf(tag: u8, value: &Value) -> Hash {
+        let mut node = message::tagged(tag);
+        message::write(&mut node, 0, value);
+        Self::hash(&node[usize::from(!Self::TAGGED)..message::LEAF_BYTES])
+    }
+
+    /// Hashes what a stem is made from: an address and an index.
+    fn position(message: &[u8; 64]) -> Hash {
+        Self::hash(message)
+    }
+
     /// Hashes every message, which may be quicker than one after the other. Both slices have the same length.
     fn hash_many(messages: &[&[u8]], hashes: &mut [Hash]) {
         for (message, hash) in messages.iter().zip(hashes) {
@@ -34,9 +54,80 @@ pub trait Hasher: Send + Sync + 'static {
     }
 }
 
+/// What nodes are hashed from: a tag and two halves, of which a leaf has the first only.
+pub(crate) mod message {
+    use super::{Hash, Hasher};
+
+    pub(crate) const LEAF_BYTES: usize = 1 + 32;
+    pub(crate) type Node = [u8; 1 + 32 + 32];
+
+    pub(crate) const fn tagged(tag: u8) -> Node {
+        let mut node = [0; 65];
+        node[0] = tag;
+        node
+    }
+
+    /// Writes one of the halves.
+    pub(crate) fn write(node: &mut Node, half: usize, hash: &Hash) {
+        node[1 + 32 * half..][..32].copy_from_slice(hash.as_slice());
+    }
+
+    /// What of a node is hashed: of a leaf one half only, and without tags the tag is not part of it.
+    pub(crate) fn trim<H: Hasher>(node: &Node, leaf_tag: u8) -> &[u8] {
+        let end = if node[0] == leaf_tag { LEAF_BYTES } else { node.len() };
+        &node[usize::from(!H::TAGGED)..end]
+    }
+}
+
 /// BLAKE2b with 32 bytes of output.
 #[derive(Clone, Copy, Debug)]
 pub enum Blake2b {}
+
+/// Nodes hashed from the words that they are made of, where each instruction costs gas.
+#[cfg(any(test, not(feature = "std")))]
+mod words {
+    use super::{Hash, Value};
+
+    type Words = [u64; 4];
+
+    fn words(hash: &Hash) -> Words {
+        let (words, _) = hash.0.as_chunks::<8>();
+        core::array::from_fn(|at| u64::from_le_bytes(words[at]))
+    }
+
+    fn hash(words: Words) -> Hash {
+        let mut hash = Hash::ZERO;
+        let (bytes, _) = hash.0.as_chunks_mut::<8>();
+        bytes.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        hash
+    }
+
+    /// The tag stands before all, so every word begins with the last byte of the one before it.
+    fn shift<const N: usize, const M: usize>(tag: u8, words: &[u64; N]) -> [u64; M] {
+        let mut shifted = [0; M];
+        let mut before = u64::from(tag) << 56;
+        for (shifted, word) in shifted.iter_mut().zip(words.iter().chain(&[0])) {
+            *shifted = word << 8 | before >> 56;
+            before = *word;
+        }
+        shifted
+    }
+
+    pub(super) fn node(tag: u8, left: &Hash, right: &Hash) -> Hash {
+        let ([a, b, c, d], [e, f, g, h]) = (words(left), words(right));
+        hash(blake2b::one_block::<9, 65>(&shift(tag, &[a, b, c, d, e, f, g, h])))
+    }
+
+    pub(super) fn position(message: &[u8; 64]) -> Hash {
+        let (words, _) = message.as_chunks::<8>();
+        let words: [u64; 8] = core::array::from_fn(|at| u64::from_le_bytes(words[at]));
+        hash(blake2b::one_block::<8, 64>(&words))
+    }
+
+    pub(super) fn leaf(tag: u8, value: &Value) -> Hash {
+        hash(blake2b::one_block::<5, 33>(&shift(tag, &words(value))))
+    }
+}
 
 /// The most that any CPU hashes side by side.
 const LANES: usize = blake2b_simd::many::MAX_DEGREE;
@@ -44,6 +135,21 @@ const LANES: usize = blake2b_simd::many::MAX_DEGREE;
 impl Hasher for Blake2b {
     fn hash(message: &[u8]) -> Hash {
         B256::from_slice(params().hash(message).as_bytes())
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn node(tag: u8, left: &Hash, right: &Hash) -> Hash {
+        words::node(tag, left, right)
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn leaf(tag: u8, value: &Value) -> Hash {
+        words::leaf(tag, value)
+    }
+
+    #[cfg(not(feature = "std"))]
+    fn position(message: &[u8; 64]) -> Hash {
+        words::position(message)
     }
 
     fn hash_many(messages: &[&[u8]], hashes: &mut [Hash]) {
@@ -69,6 +175,20 @@ fn params() -> Params {
 mod tests {
     use super::*;
     use alloy_primitives::b256;
+
+    #[test]
+    fn nodes_of_words_are_the_same_as_nodes_of_bytes() {
+        let halves = [Hash::ZERO, Hash::repeat_byte(0xff), Blake2b::hash(b"a"), Blake2b::hash(b"b")];
+        for (left, right) in halves.iter().flat_map(|left| halves.iter().map(move |right| (left, right))) {
+            for tag in [0, 1, 2, 255] {
+                assert_eq!(words::node(tag, left, right), Blake2b::node(tag, left, right));
+                assert_eq!(words::leaf(tag, left), Blake2b::leaf(tag, left));
+                let mut both = [tag; 64];
+                both[..32].copy_from_slice(left.as_slice());
+                assert_eq!(words::position(&both), Blake2b::position(&both));
+            }
+        }
+    }
 
     #[test]
     fn many_at_once_are_the_same_as_one_by_one() {

@@ -160,7 +160,7 @@ fn stem<H: Hasher>(address: Address, tree_index: U256) -> Stem {
     let mut message = [0; 64];
     message[12..32].copy_from_slice(address.as_slice());
     message[32..].copy_from_slice(&tree_index.to_be_bytes::<32>());
-    *H::hash(&message).first_chunk().expect("31 bytes are fewer than 32")
+    *H::position(&message).first_chunk().expect("31 bytes are fewer than 32")
 }
 
 #[cfg(test)]

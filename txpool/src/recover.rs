@@ -4,13 +4,13 @@
 //! before anything is allocated or computed for it.
 
 use crate::{Error, gas};
-use alloy_consensus::{Transaction as _, TxEnvelope, transaction::Recovered};
+use alloy_consensus::{Transaction as _, TxEnvelope};
 use alloy_eips::{
     eip2718::{Decodable2718, Eip2718Error},
     eip7702::SignedAuthorization,
 };
 use alloy_primitives::{Address, B256, Bytes, Signature, U256, uint};
-use types::Transaction;
+use types::{Signer, Transaction};
 
 /// What recovery must know; see [`Config::rules`](crate::Config::rules).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,14 +38,14 @@ const TYPES: [u8; 3] = [1, 2, 4];
 pub fn recover(bytes: Bytes, rules: &Rules) -> Result<Transaction, Error> {
     let checked = Checked::new(bytes, rules)?;
     let (signature, hash) = checked.signed();
-    checked.signed_by(ecrecover::signer(&signature, hash))
+    checked.signed_by(ecrecover::key(&signature, hash))
 }
 
 /// Decodes transactions and recovers who signed them: what [`recover`] says of each, for less than each by itself.
 pub fn recover_all(all: impl IntoIterator<Item = Bytes>, rules: &Rules) -> Vec<Result<Transaction, Error>> {
     let checked = all.into_iter().map(|bytes| Checked::new(bytes, rules)).collect::<Vec<_>>();
     let signed = checked.iter().flatten().map(Checked::signed).collect::<Vec<_>>();
-    let mut signers = ecrecover::signers(&signed).into_iter();
+    let mut signers = ecrecover::keys(&signed).into_iter();
     checked.into_iter().map(|checked| checked?.signed_by(signers.next().flatten())).collect()
 }
 
@@ -72,14 +72,14 @@ impl Checked {
         (*self.tx.signature(), self.tx.signature_hash())
     }
 
-    fn signed_by(self, sender: Option<Address>) -> Result<Transaction, Error> {
+    fn signed_by(self, signer: Option<Signer>) -> Result<Transaction, Error> {
         let Self { tx, bytes } = self;
-        let sender = sender.ok_or(Error::SignatureRecovery)?;
+        let signer = signer.ok_or(Error::SignatureRecovery)?;
         // With more authorizations than it has gas for it is not going to be accepted, whoever signed them.
         let list = tx.authorization_list().unwrap_or_default();
         let paid = gas::AUTHORIZATION.saturating_mul(list.len() as u64) <= tx.gas_limit();
         let authorities = if paid { authorities(list) } else { vec![] };
-        Ok(Transaction::with_authorities(Recovered::new_unchecked(tx, sender), bytes, authorities))
+        Ok(Transaction::signed_by(tx, signer, bytes, authorities))
     }
 }
 

@@ -40,4 +40,4 @@ pub use insight::{CoreUse, Sizes, SlotCores};
 pub use reason::{NoReason, Reason};
 pub use story::{Release, Story};
 pub use time::Time;
-pub use transaction::Transaction;
+pub use transaction::{Signer, Transaction};

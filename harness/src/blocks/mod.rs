@@ -10,7 +10,7 @@ use bundler::{Authorizer, Bundler, OpenBlock, Opening, Packaged, Parent, Refined
 use jam::{Ed25519Secret, HeaderHash, Params, RefineContext};
 use service::{Config, genesis::Genesis, refine::Output};
 use state::{Blake2b, CodeSet, Layer, MemoryValues, Tree, Writes, account_writes};
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 use types::Transaction;
 
 /// The service's number on the test chain.
@@ -112,7 +112,10 @@ impl MemoryChain {
 
     /// Packages a block, after the builder's own check.
     pub fn package(&self, sealed: &Sealed<Values>) -> (Refined, Packaged) {
-        let refined = self.bundler.refine(&self.parent, sealed).expect("what was sealed is valid");
+        let refined = self
+            .bundler
+            .pack_exactly(&self.parent, slice::from_ref(&sealed.piece))
+            .expect("what was sealed is valid");
         let packaged = self.bundler.package(&refined, context(1));
         (refined, packaged)
     }

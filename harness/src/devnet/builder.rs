@@ -23,6 +23,7 @@ use service::accumulate::ServiceState;
 use state::{CodeSet, MemoryValues};
 use std::{
     collections::BTreeMap,
+    slice,
     sync::{Arc, mpsc},
     time::{Duration, Instant},
 };
@@ -137,7 +138,9 @@ impl Builder {
         let bundler = self.setup.bundler();
         let sealed = bundler.replay(draft, parent, self.setup.genesis.codes.clone());
         let sealed = sealed.expect("what was sealed once can be executed again");
-        let refined = bundler.refine(parent, &sealed).expect("validators accept what was sealed");
+        let refined = bundler
+            .pack_exactly(parent, slice::from_ref(&sealed.piece))
+            .expect("validators accept what was sealed");
         (sealed, refined)
     }
 

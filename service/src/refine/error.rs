@@ -31,8 +31,8 @@ pub enum RefineError {
     /// The item is for another code.
     #[error("the work item is for another code of the service")]
     Code,
-    /// The item brings something else than witness, codes, transactions and headers.
-    #[error("{extrinsics} extrinsics and {imports} imports, a run has exactly 4 and none")]
+    /// The item brings something else than witness, codes, transactions, headers and hints.
+    #[error("{extrinsics} extrinsics and {imports} imports, a run has exactly 5 and none")]
     Inputs {
         /// Extrinsics.
         extrinsics: usize,
@@ -90,7 +90,13 @@ pub enum RefineError {
         /// Blocks.
         blocks: usize,
     },
-    /// A transaction does not decode, is not signed, or cannot be executed.
+    /// The hints for the signatures do not decode.
+    #[error("the hints for the signatures do not decode")]
+    Hints,
+    /// A signature or its hint is wrong. Signatures count over all blocks of the run.
+    #[error("the signatures of the transactions are refused: {0}")]
+    Signatures(#[from] signatures::Refused),
+    /// A transaction does not decode, or cannot be executed.
     #[error("transaction {index} of block {block}: {why}")]
     Transaction {
         /// The block's number.
@@ -181,6 +187,8 @@ impl RefineError {
             Self::Header { .. } => 25,
             Self::Exports { .. } => 26,
             Self::Order(_) => 27,
+            Self::Hints => 28,
+            Self::Signatures(_) => 29,
         }
     }
 

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   package: sizes, one item, ours -> payload: signature -> headers: a chain from the parent to the signed block
-//!     -> witness against the parent's root
+//!     -> transactions: all signatures together, with the builder's hints -> witness against the parent's root
 //!     -> block by block: execute each transaction on what the witness proves and the blocks before wrote (a key that it lacks
 //!        is an error, never zero) -> every root -> the sealed header -> exports
 //!     -> witness and codes were exactly what the run needed
@@ -24,11 +24,13 @@ mod error;
 mod input;
 #[cfg(feature = "std")]
 mod native;
+mod signers;
 
 pub use error::RefineError;
 pub use input::{Input, Item};
 #[cfg(feature = "std")]
 pub use native::{Known, answer, refine, refine_bundle, refine_known};
+pub use signers::signature_of;
 
 use crate::{
     Config,
@@ -41,14 +43,12 @@ use crate::{
     signature,
 };
 use alloc::{
-    borrow::ToOwned,
     collections::BTreeSet,
     string::{String, ToString},
     vec,
     vec::Vec,
 };
-use alloy_consensus::{Header, TxEnvelope, crypto::SECP256K1N_HALF, transaction::Recovered};
-use alloy_eips::Decodable2718;
+use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
 use alloy_primitives::{B256, Bytes};
 use core::{borrow::Borrow, convert::Infallible};
 use jam::SegmentRoot;
@@ -62,8 +62,10 @@ pub const CODES: usize = 1;
 pub const TRANSACTIONS: usize = 2;
 /// Extrinsic 3 is the headers.
 pub const HEADERS: usize = 3;
+/// Extrinsic 4 is the hints for the signatures of all transactions.
+pub const HINTS: usize = 4;
 /// How many extrinsics a run has.
-pub const EXTRINSICS: usize = 4;
+pub const EXTRINSICS: usize = 5;
 
 /// What a good bundle gives.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,10 +85,13 @@ impl Output {
 
 /// Refines what a work item brings: the blocks of a run.
 pub fn refine_input(input: &Input<'_>, config: &Config) -> Result<Output, RefineError> {
-    let mut work = Work::new(input, config)?;
+    let checked = Checked::new(input, config)?;
+    let transactions = checked.transactions()?;
+    let mut work = checked.witnessed()?;
+    let mut transactions = transactions.iter();
     let mut exports = Exports::default();
     for index in 0..work.blocks.len() {
-        let executed = work.execute(index, config, recover)?;
+        let executed = work.execute(index, config, &mut transactions)?;
         let state = work.write(&executed)?;
         let receipts = executed.encoded_receipts();
         let transactions = &work.blocks[index].transactions;
@@ -128,7 +133,68 @@ impl Codes for RunCodes<'_> {
     }
 }
 
-/// A run in which everything is in order that can be seen without executing, and how far it was executed.
+/// A run in which everything is in order that can be seen without the state and without the signatures of transactions.
+struct Checked<'a> {
+    item: Item,
+    payload: Payload,
+    blocks: Vec<Block>,
+    witness: &'a Bytes,
+    codes: &'a Bytes,
+    hints: &'a Bytes,
+}
+
+impl<'a> Checked<'a> {
+    fn new(input: &Input<'a>, config: &Config) -> Result<Self, RefineError> {
+        input.check(config, EXTRINSICS)?;
+        let [witness, codes, transactions, headers, hints] = input.extrinsics else {
+            return Err(RefineError::Inputs { extrinsics: input.extrinsics.len(), imports: 0 });
+        };
+        let payload = Payload::decode(input.payload)?;
+        if !signature::verifies(&config.builder, payload.last, &payload.signature) {
+            return Err(RefineError::Signature);
+        }
+        let headers = decode_headers(headers, payload.blocks)?;
+        let latest = config.latest_timestamp(input.lookup_anchor_slot);
+        let mut blocks = chain(&payload, headers, config, latest)?;
+        let lists = blobs::split(transactions)?;
+        if lists.len() != blocks.len() {
+            return Err(RefineError::TransactionLists { found: lists.len(), blocks: blocks.len() });
+        }
+        for (block, list) in blocks.iter_mut().zip(&lists) {
+            block.transactions = blobs::split(list)?;
+        }
+        Ok(Self { item: input.item, payload, blocks, witness, codes, hints })
+    }
+
+    /// The transactions of all blocks, with their senders.
+    fn transactions(&self) -> Result<Vec<Recovered<TxEnvelope>>, RefineError> {
+        let all = self.blocks.iter().flat_map(|block| {
+            let number = block.sealed.number;
+            block.transactions.iter().enumerate().map(move |(index, bytes)| (number, index, bytes))
+        });
+        signers::recover(all, self.hints)
+    }
+
+    /// The run with the state that its witness proves.
+    fn witnessed(self) -> Result<Work, RefineError> {
+        let Self { item, payload, blocks, witness, codes, .. } = self;
+        let partial = Witness::decode(witness)?.verify(payload.parent.state_root)?;
+        let codes = CodeSet::decode(codes)?;
+        Ok(Work {
+            item,
+            payload,
+            blocks,
+            partial,
+            codes,
+            needed: CodeSet::default(),
+            created: CodeSet::default(),
+            touched: BTreeSet::new(),
+            gas_used: 0,
+        })
+    }
+}
+
+/// A run that can be executed, and how far it was.
 struct Work {
     item: Item,
     payload: Payload,
@@ -144,46 +210,13 @@ struct Work {
 }
 
 impl Work {
-    fn new(input: &Input<'_>, config: &Config) -> Result<Self, RefineError> {
-        input.check(config, EXTRINSICS)?;
-        let [witness, codes, transactions, headers] = input.extrinsics else {
-            return Err(RefineError::Inputs { extrinsics: input.extrinsics.len(), imports: 0 });
-        };
-        let payload = Payload::decode(input.payload)?;
-        if !signature::verifies(&config.builder, payload.last, &payload.signature) {
-            return Err(RefineError::Signature);
-        }
-        let headers = decode_headers(headers, payload.blocks)?;
-        let latest = config.latest_timestamp(input.lookup_anchor_slot);
-        let mut blocks = chain(&payload, headers, config, latest)?;
-        let partial = Witness::decode(witness)?.verify(payload.parent.state_root)?;
-        let codes = CodeSet::decode(codes)?;
-        let lists = blobs::split(transactions)?;
-        if lists.len() != blocks.len() {
-            return Err(RefineError::TransactionLists { found: lists.len(), blocks: blocks.len() });
-        }
-        for (block, list) in blocks.iter_mut().zip(&lists) {
-            block.transactions = blobs::split(list)?;
-        }
-        Ok(Self {
-            item: input.item,
-            payload,
-            blocks,
-            partial,
-            codes,
-            needed: CodeSet::default(),
-            created: CodeSet::default(),
-            touched: BTreeSet::new(),
-            gas_used: 0,
-        })
-    }
-
     /// Executes a block on what the blocks before it left.
+    /// `remaining` has its transactions first, and then those of the blocks after it.
     fn execute<T: Borrow<Recovered<TxEnvelope>>>(
         &self,
         index: usize,
         config: &Config,
-        mut decode: impl FnMut(&Bytes) -> Result<T, String>,
+        remaining: &mut impl Iterator<Item = T>,
     ) -> Result<Executed, RefineError> {
         let Block { header, transactions, .. } = &self.blocks[index];
         let (block, declared) = (header.number, self.item.refine_gas);
@@ -192,9 +225,8 @@ impl Work {
         let execution = Execution::new(&self.partial, codes, header, Rules::of(config));
         let execution = execution.map_err(|error| broken(error.to_string()))?;
         let mut execution = execution.expecting(transactions.len());
-        for (index, bytes) in transactions.iter().enumerate() {
+        for (index, tx) in remaining.take(transactions.len()).enumerate() {
             let bad = |why: String| RefineError::Transaction { block, index, why };
-            let tx = decode(bytes).map_err(bad)?;
             let tx = tx.borrow();
             let attempt = execution.attempt(tx, tx.signer()).map_err(|error| bad(error.to_string()))?;
             execution.keep(attempt);
@@ -298,13 +330,4 @@ fn start(
         Some((field, _)) => Err(RefineError::Header { block: header.number, field }),
         None => Ok(header),
     }
-}
-
-/// Decodes a transaction, and recovers who signed it. A high `s` is refused, as everywhere since Homestead (EIP-2).
-fn recover(bytes: &Bytes) -> Result<Recovered<TxEnvelope>, String> {
-    let tx = TxEnvelope::decode_2718_exact(bytes).map_err(|error| error.to_string())?;
-    let signature = tx.signature();
-    let low = (signature.s() <= SECP256K1N_HALF).then_some(signature);
-    let sender = low.and_then(|signature| ecrecover::signer(signature, tx.signature_hash()));
-    Ok(Recovered::new_unchecked(tx, sender.ok_or_else(|| "the signature is none".to_owned())?))
 }

@@ -1,6 +1,6 @@
 //! Refinement of bundles, outside of any virtual machine: how the builder checks its own, and an oracle for the program.
 
-use super::{Input, Item, Output, RefineError, Work, refine_input};
+use super::{Checked, Input, Item, Output, RefineError, refine_input};
 use crate::{
     Config,
     accumulate::Claim,
@@ -69,8 +69,8 @@ impl From<&WorkItem> for Item {
     }
 }
 
-/// What the builder of a block knows of it. Recovery of the senders and the tries of transactions and receipts are most of
-/// what refining costs, and they are functions of bytes: the same bytes have the same senders and roots.
+/// What the builder of a block knows of it. The check of the signatures and the tries of transactions and receipts are most of what
+/// refining costs, and they are functions of bytes: the same bytes have the same senders and roots.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// Its transactions, with their senders.
@@ -81,7 +81,7 @@ pub struct Known<'a> {
     pub header: &'a Header,
 }
 
-/// Refines a bundle of blocks that were built here, of which this is known.
+/// Refines a bundle of blocks that were built here, of which this is known, with the hints for their signatures.
 ///
 /// Everything is checked as by [`refine_bundle`], but what has the bytes of something that is [known](Known) is not worked
 /// out again, and what the run exports is only counted.
@@ -90,17 +90,18 @@ pub fn refine_known(
     config: &Config,
     params: &Params,
     known: &[Known<'_>],
+    hints: &Bytes,
 ) -> Result<Claim, RefineError> {
     let input = input(bundle, params)?;
-    let mut work = Work::new(&input, config)?;
-    if !work.is_known(known) {
+    let checked = Checked::new(&input, config)?;
+    if !checked.is_known(known) || checked.hints != hints {
         return refine_input(&input, config).map(|output| output.claim);
     }
+    let mut work = checked.witnessed()?;
     let mut export_bytes = 0;
+    let mut transactions = known.iter().flat_map(|known| known.transactions).map(Transaction::signed);
     for (index, known) in known.iter().enumerate() {
-        let mut transactions = known.transactions.iter();
-        let next = |_: &Bytes| Ok(transactions.next().expect("there are as many as in the bundle").signed());
-        let executed = work.execute(index, config, next)?;
+        let executed = work.execute(index, config, &mut transactions)?;
         let state = work.write(&executed)?;
         let receipts = match known.receipts == executed.receipts {
             true => known.header.receipts_root,
@@ -115,7 +116,7 @@ pub fn refine_known(
     Ok(claim)
 }
 
-impl Work {
+impl Checked<'_> {
     /// Whether the blocks are those that are known.
     fn is_known(&self, known: &[Known<'_>]) -> bool {
         let same = |block: &super::Block, known: &Known<'_>| {

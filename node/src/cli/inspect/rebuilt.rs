@@ -17,12 +17,13 @@ use std::path::Path;
 use types::Time;
 
 /// The files, in the order in which they are fetched: the summary first, since it makes the node build the bundle.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "bundle.json",
     "witness.bin",
     "codes.bin",
     "transactions.bin",
     "headers.rlp",
+    "hints.bin",
     "parent.rlp",
     "package.bin",
     "bundle.bin",

@@ -1,6 +1,7 @@
 //! A bundle that is not exactly right is refused, and says why.
 
-use alloy_consensus::Header;
+use alloy_consensus::{Header, TxEnvelope};
+use alloy_eips::Decodable2718;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use bundler::Sealed;
 use harness::blocks::{Call, MemoryChain, Values, Wallet, contracts};
@@ -8,9 +9,12 @@ use jam::{Bundle, Ed25519Secret, WorkError, codec::Encode, hash::blake2b};
 use service::{
     Config, blobs,
     payload::{Payload, decode_headers, encode_headers},
-    refine::{CODES, HEADERS, Output, RefineError, TRANSACTIONS, WITNESS, refine_bundle},
+    refine::{
+        CODES, HEADERS, HINTS, Output, RefineError, TRANSACTIONS, WITNESS, refine_bundle, signature_of,
+    },
     signature,
 };
+use signatures::{Hints, Refused};
 use state::{AccountKeys, Blake2b, CodeSet};
 
 const COUNTER: Address = Address::repeat_byte(0xc1);
@@ -27,6 +31,7 @@ impl Case {
         let ether = U256::from(10).pow(U256::from(18));
         let mut chain = MemoryChain::new(&[
             (alice.address(), ether, Bytes::new()),
+            (Wallet::new(1).address(), ether, Bytes::new()),
             (COUNTER, U256::ZERO, Bytes::from_static(contracts::COUNT)),
         ]);
         let sealed = chain.build(&[
@@ -223,7 +228,7 @@ fn the_package_must_be_one_item_of_our_service() {
         bundle.package.items[0].extrinsics.pop();
         bundle.extrinsics.pop();
     });
-    assert_eq!(fewer, RefineError::Inputs { extrinsics: 3, imports: 0 });
+    assert_eq!(fewer, RefineError::Inputs { extrinsics: 4, imports: 0 });
     let twice = case.changed(|bundle| {
         bundle.package.items[0].refine_gas /= 2;
         let item = bundle.package.items[0].clone();
@@ -361,8 +366,13 @@ fn transactions_must_be_signed_whole_and_in_order() {
     let case = Case::new();
     let lists = blobs::split(&case.bundle.extrinsics[TRANSACTIONS]).unwrap();
     let transactions = blobs::split(&lists[0]).unwrap();
-    let lists = |transactions: &[Bytes]| blobs::join(&[blobs::join(transactions)]);
-    let with = |transactions: &[Bytes]| case.with(TRANSACTIONS, lists(transactions)).to_string();
+    let replaced = |transactions: &[Bytes]| {
+        case.changed(|bundle| {
+            set(bundle, TRANSACTIONS, blobs::join(&[blobs::join(transactions)]));
+            set(bundle, HINTS, hints_for(transactions));
+        })
+    };
+    let with = |transactions: &[Bytes]| replaced(transactions).to_string();
     assert!(matches!(case.with(TRANSACTIONS, vec![1]), RefineError::Transactions(_)));
     assert!(with(&[Bytes::new()]).starts_with("transaction 0 of block 1: "));
     let longer = Bytes::from([&transactions[0][..], &[0]].concat());
@@ -371,6 +381,75 @@ fn transactions_must_be_signed_whole_and_in_order() {
     assert!(swapped.starts_with("transaction 0 of block 1: nonce 1 too high"), "{swapped}");
     let twice = with(&[transactions[0].clone(), transactions[0].clone()]);
     assert!(twice.starts_with("transaction 1 of block 1: nonce 0 too low"), "{twice}");
-    let fewer = case.with(TRANSACTIONS, lists(&transactions[..1]));
+    let fewer = replaced(&transactions[..1]);
     assert_eq!(fewer, RefineError::Header { block: 1, field: "gas used" });
+}
+
+/// The hints for all of these transactions that are signed.
+fn hints_for(transactions: &[Bytes]) -> Bytes {
+    let signed = transactions.iter().filter_map(|bytes| TxEnvelope::decode_2718_exact(bytes).ok());
+    let hints = signed.filter_map(|tx| signatures::hint_of(&signature_of(&tx)));
+    Hints::collect(hints).encode().into()
+}
+
+/// A good bundle with transactions of two wallets.
+fn two_signers() -> Case {
+    let mut case = Case::new();
+    let [alice, bob] = [0, 1].map(Wallet::new);
+    let to = Address::repeat_byte(9);
+    let sealed =
+        case.chain.build(&[alice.eip1559(Call::transfer(to, 0, 1)), bob.eip1559(Call::transfer(to, 0, 2))]);
+    assert_eq!(sealed.receipts.len(), 2);
+    case.bundle = case.chain.package(&sealed).1.bundle;
+    case
+}
+
+#[test]
+fn hints_must_be_those_of_the_signatures() {
+    let case = two_signers();
+    assert!(case.refine(&case.bundle).is_ok());
+    let good = Hints::decode(&case.bundle.extrinsics[HINTS]).unwrap();
+    let changed = |change: &dyn Fn(&mut Hints)| {
+        let mut hints = good.clone();
+        change(&mut hints);
+        case.with(HINTS, hints.encode())
+    };
+    assert_eq!(case.with(HINTS, vec![]), RefineError::Hints);
+    assert_eq!(case.with(HINTS, vec![0; 5]), RefineError::Hints);
+    assert_eq!(changed(&|hints| drop(hints.signatures.pop())), Refused::Count.into());
+    assert_eq!(changed(&|hints| hints.signatures.swap(0, 1)), Refused::NoPoint { signature: 0 }.into());
+    assert_eq!(changed(&|hints| hints.signatures[1].key = 2), Refused::NoSuchKey { signature: 1 }.into());
+    assert_eq!(changed(&|hints| hints.signatures[1].key = 0), Refused::KeyUnused { key: 1 }.into());
+    assert_eq!(changed(&|hints| hints.keys[1][63] ^= 1), Refused::KeyNoPoint { key: 1 }.into());
+    // Keys of the curve, each of which signed something, but not this.
+    assert_eq!(changed(&|hints| hints.keys.swap(0, 1)), Refused::Sum.into());
+    let mirrored = |hints: &mut Hints| {
+        let y = U256::from_be_slice(&hints.keys[0][32..]);
+        let prime = U256::from_limbs([0xffff_fffe_ffff_fc2f, u64::MAX, u64::MAX, u64::MAX]);
+        hints.keys[0][32..].copy_from_slice(&(prime - y).to_be_bytes::<32>());
+    };
+    assert_eq!(changed(&mirrored), Refused::Sum.into());
+}
+
+#[test]
+fn no_changed_bit_of_a_transaction_or_hint_is_accepted() {
+    let Case { chain, bundle, .. } = two_signers();
+    let refused = |index: usize, blob: Vec<u8>| {
+        let mut bundle = bundle.clone();
+        set(&mut bundle, index, blob.into());
+        refine_bundle(&bundle, &chain.bundler.config, &chain.bundler.params).is_err()
+    };
+    for index in [TRANSACTIONS, HINTS] {
+        let blob = &bundle.extrinsics[index];
+        for bit in 0..8 * blob.len() {
+            let mut changed = blob.to_vec();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert!(refused(index, changed), "bit {bit} of extrinsic {index}");
+        }
+    }
+    // Signatures of the same key with another hash, and the order of transactions.
+    let lists = blobs::split(&bundle.extrinsics[TRANSACTIONS]).unwrap();
+    let mut transactions = blobs::split(&lists[0]).unwrap();
+    transactions.reverse();
+    assert!(refused(TRANSACTIONS, blobs::join(&[blobs::join(&transactions)]).to_vec()));
 }

@@ -102,7 +102,7 @@ fn a_bundle_is_made_again_from_a_running_and_from_a_stopped_node() {
     network.stop();
     run(&from_data).good();
     check_bundle(&still, 1);
-    for name in ["witness.bin", "codes.bin", "transactions.bin", "headers.rlp", "parent.rlp"] {
+    for name in ["witness.bin", "codes.bin", "transactions.bin", "headers.rlp", "hints.bin", "parent.rlp"] {
         let [one, other] = [&live, &still].map(|directory| std::fs::read(directory.join(name)).unwrap());
         assert_eq!(one, other, "{name}");
     }
