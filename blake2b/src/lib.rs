@@ -6,6 +6,7 @@
 //! - [`one_block`] hashes up to 128 bytes in one compression, for instance a node of a tree (a tag and two hashes: 65
 //!   bytes). Its length is a constant, so words that are zero are left out of the rounds.
 //! - [`Hasher`] takes any number of words, for transcripts.
+//! - [`words`] makes words of bytes and bytes of words, which takes more than hashing if it is done byte by byte.
 //!
 //! The results are those of standard BLAKE2b (RFC 7693), unkeyed; tests compare them with `blake2b_simd`. Natively
 //! `blake2b_simd` is faster.
@@ -14,6 +15,7 @@
 
 #[cfg(test)]
 mod tests;
+pub mod words;
 
 /// What the state begins with: the square roots of the first primes.
 const START: [u64; 8] = [

@@ -67,3 +67,17 @@ proptest! {
         check(&bytes);
     }
 }
+
+#[test]
+fn words_of_bytes_come_back() {
+    let bytes: [u8; 32] = core::array::from_fn(|at| at as u8 + 1);
+    assert_eq!(crate::words::load(&bytes)[1], 0x100f_0e0d_0c0b_0a09);
+    assert_eq!(crate::words::load_big_endian(&bytes)[3], 0x0102_0304_0506_0708);
+    assert_eq!(crate::words::store(crate::words::load(&bytes)), bytes);
+    assert!(crate::words::is_zero(&[0; 32]));
+    for at in 0..32 {
+        let mut bytes = [0; 32];
+        bytes[at] = 1;
+        assert!(!crate::words::is_zero(&bytes));
+    }
+}

@@ -35,7 +35,7 @@ pub(super) fn with_root(bytes: &[u8], root: Hash) -> Option<Witness> {
 fn explore(mut tree: PartialTree, root: Hash) {
     assert_eq!(tree.root(), root);
     let mut keys = BTreeSet::new();
-    while let Err(CoverageError::Excess(key)) = tree.covers_exactly(&keys) {
+    while let Err(CoverageError::Excess(key)) = tree.covers_exactly(keys.iter().copied()) {
         assert!(keys.insert(key), "{key} is covered and is not");
         if keys.len() == KEYS_MAX {
             break;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! All rules are in the crate `service`, which runs natively too. Here is what a virtual machine needs around them: the entry points,
-//! the host calls, and an allocator. Nothing that a package brings makes this code panic: a refusal is an ordinary output. It would
+//! the host calls, an allocator, and functions for memory. Nothing that a package brings makes this code panic: a refusal is an ordinary output. It would
 //! panic if the host itself broke the Gray Paper's promises or the memory ran out, and that is a trap.
 
 #![no_std]
@@ -21,5 +21,7 @@ mod arguments;
 mod host;
 #[cfg(target_env = "polkavm")]
 mod machine;
+#[cfg(target_env = "polkavm")]
+mod memory;
 #[cfg(target_env = "polkavm")]
 mod refine;

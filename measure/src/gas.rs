@@ -7,7 +7,7 @@ use super::block::{Kind, World, call, recipients, world};
 use harness::blocks::MemoryChain;
 use jam::{Params, WorkResult, codec::Encode};
 use pvm::{EngineKind, Limits, Machines, RefineInput};
-use service::accumulate::Claim;
+use service::{Config, accumulate::Claim};
 use std::fmt;
 
 /// Gas for a block that is measured.
@@ -44,11 +44,11 @@ impl Gas {
         let machines = Machines::new(EngineKind::Auto).map_err(|why| why.to_string())?;
         let mut world = world(accounts, transfers);
         let bundler = &mut world.chain.bundler;
-        bundler.config = bundler.config.with_code_hash();
+        bundler.config = Config { gas_limit: GAS_MAX, ..bundler.config }.with_code_hash();
         // What is measured may be more than fits into a package.
         bundler.params = Params { refine_gas_max: GAS_MAX, ..Params::FULL };
         bundler.limits = bundler::Limits::new(&bundler.config, &bundler.params);
-        bundler.limits.gas_max = bundler.config.gas_limit;
+        bundler.limits.transactions_max = usize::MAX;
         let block = used(&machines, &world, None, accounts)?;
         let of = |kind| Ok::<_, String>((used(&machines, &world, Some(kind), accounts)? - block) / transfers);
         let (transfer, erc20) = (of(Kind::Ether)?, of(Kind::Token)?);

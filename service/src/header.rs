@@ -103,7 +103,7 @@ pub struct Roots {
 }
 
 /// The header with the results of its execution.
-pub fn complete(header: Header, executed: &Executed, roots: Roots) -> Header {
+pub fn complete<T>(header: Header, executed: &Executed<T>, roots: Roots) -> Header {
     Header {
         state_root: roots.state,
         transactions_root: roots.transactions,

@@ -52,8 +52,7 @@ pub(crate) fn sub_borrow(a: u64, b: u64, borrow: bool) -> (u64, bool) {
 /// Four limbs out of big-endian bytes.
 #[inline(always)]
 pub(crate) fn limbs(bytes: &[u8; 32]) -> Limbs {
-    let (words, _) = bytes.as_chunks::<8>();
-    core::array::from_fn(|at| u64::from_be_bytes(words[3 - at]))
+    blake2b::words::load_big_endian(bytes)
 }
 
 /// Big-endian bytes of four limbs.

@@ -88,19 +88,7 @@ pub enum Blake2b {}
 mod words {
     use super::{Hash, Value};
 
-    type Words = [u64; 4];
-
-    fn words(hash: &Hash) -> Words {
-        let (words, _) = hash.0.as_chunks::<8>();
-        core::array::from_fn(|at| u64::from_le_bytes(words[at]))
-    }
-
-    fn hash(words: Words) -> Hash {
-        let mut hash = Hash::ZERO;
-        let (bytes, _) = hash.0.as_chunks_mut::<8>();
-        bytes.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
-        hash
-    }
+    use blake2b::{one_block, words};
 
     /// The tag stands before all, so every word begins with the last byte of the one before it.
     fn shift<const N: usize, const M: usize>(tag: u8, words: &[u64; N]) -> [u64; M] {
@@ -113,19 +101,21 @@ mod words {
         shifted
     }
 
+    #[inline(never)]
     pub(super) fn node(tag: u8, left: &Hash, right: &Hash) -> Hash {
-        let ([a, b, c, d], [e, f, g, h]) = (words(left), words(right));
-        hash(blake2b::one_block::<9, 65>(&shift(tag, &[a, b, c, d, e, f, g, h])))
+        let ([a, b, c, d], [e, f, g, h]) = (words::load(&left.0), words::load(&right.0));
+        words::store(one_block::<9, 65>(&shift(tag, &[a, b, c, d, e, f, g, h]))).into()
     }
 
     pub(super) fn position(message: &[u8; 64]) -> Hash {
-        let (words, _) = message.as_chunks::<8>();
-        let words: [u64; 8] = core::array::from_fn(|at| u64::from_le_bytes(words[at]));
-        hash(blake2b::one_block::<8, 64>(&words))
+        let (halves, _) = message.as_chunks::<32>();
+        let ([a, b, c, d], [e, f, g, h]) = (words::load(&halves[0]), words::load(&halves[1]));
+        words::store(one_block::<8, 64>(&[a, b, c, d, e, f, g, h])).into()
     }
 
+    #[inline(never)]
     pub(super) fn leaf(tag: u8, value: &Value) -> Hash {
-        hash(blake2b::one_block::<5, 33>(&shift(tag, &words(value))))
+        words::store(one_block::<5, 33>(&shift(tag, &words::load(&value.0)))).into()
     }
 }
 

@@ -23,11 +23,11 @@ const _: () = assert!(CODE_HASH < HEADER_SLOTS && HEADER_SLOTS < HEADER_CHUNKS);
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
-/// The order of the bytes, compared as two numbers: sorted keys are everywhere, and this is quicker than to compare
-/// bytes whose number is known only when it runs.
+/// The order of the bytes. Sorted keys are everywhere, and to compare them as two numbers is quicker than byte by byte, but not in
+/// JAM's virtual machine, where numbers would be read byte by byte and `memcmp` reads words.
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.halves().cmp(&other.halves())
+        if cfg!(feature = "std") { self.halves().cmp(&other.halves()) } else { self.0.cmp(&other.0) }
     }
 }
 

@@ -80,7 +80,7 @@
 //! // The validator: verify against the parent's root, execute, compare.
 //! let mut partial: PartialTree = Witness::decode(&witness).unwrap().verify(parent.root()).unwrap();
 //! let seen = execute(&partial);
-//! partial.covers_exactly(&seen.touched).unwrap();
+//! partial.covers_exactly(seen.touched.iter().copied()).unwrap();
 //! assert_eq!(partial.update(&seen.writes), Ok(block.root()));
 //!
 //! // Anything else it cannot know, and says so.

@@ -111,7 +111,7 @@ fn hash_of<H: Hasher>(entries: &Entries, at: Position) -> Hash {
         Some(_) => {
             let [left, right] = at.children();
             let (below, above) = split(entries, right);
-            plan::inner::<H>(hash_of::<H>(below, left), hash_of::<H>(above, right))
+            plan::inner::<H>(&hash_of::<H>(below, left), &hash_of::<H>(above, right))
         }
     }
 }

@@ -32,7 +32,7 @@ use revm::{
 };
 use state::{
     Codes, Values,
-    evm::{BlockState, Checkpoint, EvmError, History},
+    evm::{BlockEffects, BlockState, Checkpoint, EvmError, History},
 };
 
 /// The contract with the hashes of earlier blocks.
@@ -216,7 +216,17 @@ impl<V: Values, C: Codes> Execution<V, C> {
     /// Ends the block.
     pub fn finish(self) -> Result<Executed, StateError<V, C>> {
         let changes = self.state().changes()?;
-        Ok(Executed { changes, receipts: self.receipts, gas_used: self.gas_used, bloom: self.bloom })
+        Ok(self.executed(changes))
+    }
+
+    /// Ends the block for a validator.
+    pub fn finish_checked(self) -> Result<Executed<BlockEffects>, StateError<V, C>> {
+        let effects = self.state().effects()?;
+        Ok(self.executed(effects))
+    }
+
+    fn executed<T>(self, changes: T) -> Executed<T> {
+        Executed { changes, receipts: self.receipts, gas_used: self.gas_used, bloom: self.bloom }
     }
 }
 

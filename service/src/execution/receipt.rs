@@ -7,11 +7,11 @@ use alloy_primitives::Bloom;
 use revm::context::result::ExecutionResult;
 use state::evm::BlockChanges;
 
-/// What executing a block gave.
+/// What executing a block gave: to a builder all [`BlockChanges`], to a validator their effects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Executed {
+pub struct Executed<T = BlockChanges> {
     /// What it did to the state.
-    pub changes: BlockChanges,
+    pub changes: T,
     /// One per transaction.
     pub receipts: Vec<ReceiptEnvelope>,
     /// The gas that all transactions used.
@@ -20,7 +20,7 @@ pub struct Executed {
     pub bloom: Bloom,
 }
 
-impl Executed {
+impl<T> Executed<T> {
     /// The receipts, encoded (EIP-2718).
     pub fn encoded_receipts(&self) -> Vec<Vec<u8>> {
         self.receipts.iter().map(Encodable2718::encoded_2718).collect()

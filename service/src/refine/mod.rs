@@ -43,7 +43,6 @@ use crate::{
     signature,
 };
 use alloc::{
-    collections::BTreeSet,
     string::{String, ToString},
     vec,
     vec::Vec,
@@ -52,7 +51,7 @@ use alloy_consensus::{Header, TxEnvelope, transaction::Recovered};
 use alloy_primitives::{B256, Bytes};
 use core::{borrow::Borrow, convert::Infallible};
 use jam::SegmentRoot;
-use state::{CodeSet, Codes, Key, PartialTree, Witness};
+use state::{CodeSet, Codes, Key, PartialTree, Witness, evm::BlockEffects};
 
 /// Extrinsic 0 is the witness.
 pub const WITNESS: usize = 0;
@@ -188,7 +187,7 @@ impl<'a> Checked<'a> {
             codes,
             needed: CodeSet::default(),
             created: CodeSet::default(),
-            touched: BTreeSet::new(),
+            touched: Vec::new(),
             gas_used: 0,
         })
     }
@@ -205,7 +204,8 @@ struct Work {
     needed: CodeSet,
     /// and those that were created.
     created: CodeSet,
-    touched: BTreeSet<Key>,
+    /// The keys that were read or written so far, some more than once.
+    touched: Vec<Key>,
     gas_used: u64,
 }
 
@@ -217,7 +217,7 @@ impl Work {
         index: usize,
         config: &Config,
         remaining: &mut impl Iterator<Item = T>,
-    ) -> Result<Executed, RefineError> {
+    ) -> Result<Executed<BlockEffects>, RefineError> {
         let Block { header, transactions, .. } = &self.blocks[index];
         let (block, declared) = (header.number, self.item.refine_gas);
         let broken = |why: String| RefineError::Execution { block, why };
@@ -234,14 +234,15 @@ impl Work {
                 return Err(RefineError::OutOfGas { block, index, declared });
             }
         }
-        execution.finish().map_err(|error| broken(error.to_string()))
+        execution.finish_checked().map_err(|error| broken(error.to_string()))
     }
 
     /// Writes what a block changed, and gives the root of the state after it.
-    fn write(&mut self, executed: &Executed) -> Result<B256, RefineError> {
+    fn write(&mut self, executed: &Executed<BlockEffects>) -> Result<B256, RefineError> {
         let changes = &executed.changes;
         let root = self.partial.update(&changes.writes).map_err(state::witness::CoverageError::from)?;
-        self.touched.extend(&changes.touched);
+        self.touched.extend(&changes.read);
+        self.touched.extend(changes.writes.keys());
         self.needed.extend_without(&changes.codes, &self.created);
         self.created.extend(&changes.created);
         self.gas_used = self.gas_used.saturating_add(executed.gas_used);
@@ -249,7 +250,12 @@ impl Work {
     }
 
     /// The whole header of a block, which must be the sealed one.
-    fn complete(&self, index: usize, executed: &Executed, roots: Roots) -> Result<Header, RefineError> {
+    fn complete(
+        &self,
+        index: usize,
+        executed: &Executed<BlockEffects>,
+        roots: Roots,
+    ) -> Result<Header, RefineError> {
         let Block { header, sealed, .. } = &self.blocks[index];
         let header = header::complete(header.clone(), executed, roots);
         match header::first_difference(&header, sealed) {
@@ -259,8 +265,8 @@ impl Work {
     }
 
     /// Checks that witness and codes were exactly what the run needed, and gives what it claims.
-    fn claim(&self) -> Result<Claim, RefineError> {
-        self.partial.covers_exactly(&self.touched)?;
+    fn claim(&mut self) -> Result<Claim, RefineError> {
+        self.partial.covers_exactly(core::mem::take(&mut self.touched))?;
         if self.needed != self.codes {
             return Err(RefineError::CodesExcess { given: self.codes.len(), needed: self.needed.len() });
         }

@@ -38,10 +38,45 @@ pub struct BlockChanges {
     pub accounts: Vec<Address>,
 }
 
+/// What a validator needs to know of [`BlockChanges`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockEffects {
+    /// The values to write.
+    pub writes: Writes,
+    /// The keys that were read, in any order. Those that are written are in `writes`.
+    pub read: Vec<Key>,
+    /// The codes that were executed or read and existed before.
+    pub codes: CodeSet,
+    /// The codes that accounts have since this block.
+    pub created: CodeSet,
+}
+
 impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     /// What the committed transactions did so far.
     pub fn changes(&self) -> Result<BlockChanges, EvmError<V::Error, C::Error>> {
         let memory = &mut *self.memory.borrow_mut();
+        let (writes, created) = self.written(memory)?;
+        let mut touched = memory.known_of(&memory.touches).collect::<Vec<_>>();
+        touched.sort_unstable_by_key(|(key, _)| *key);
+        let keys = touched.iter().map(|(key, _)| *key).chain(writes.keys().copied()).collect();
+        let read = touched.into_iter().filter_map(|(key, before)| Some((key, before?))).collect();
+        let accounts = memory.accounts.iter().filter(|(_, account)| account.changed);
+        let mut accounts = accounts.map(|(address, _)| *address).collect::<Vec<_>>();
+        accounts.sort_unstable();
+        let codes = memory.touched_codes().collect();
+        Ok(BlockChanges { writes, touched: keys, read, codes, created, accounts })
+    }
+
+    /// The same, without what only a builder needs.
+    pub fn effects(&self) -> Result<BlockEffects, EvmError<V::Error, C::Error>> {
+        let memory = &mut *self.memory.borrow_mut();
+        let (writes, created) = self.written(memory)?;
+        let read = memory.keys_of(&memory.touches).collect();
+        Ok(BlockEffects { writes, read, codes: memory.touched_codes().collect(), created })
+    }
+
+    /// The values to write, and the new codes.
+    fn written(&self, memory: &mut Memory<H>) -> Result<(Writes, CodeSet), EvmError<V::Error, C::Error>> {
         let (mut writes, mut created) = (Vec::new(), CodeSet::default());
         for account in memory.accounts.values_mut() {
             self.slots(account, &mut writes)?;
@@ -51,22 +86,7 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
             memory.account_changes(account, before, &mut writes, &mut created)?;
         }
         // To sort once is quicker than to keep order all the time.
-        let writes = writes.into_iter().collect::<Writes>();
-        let mut touched = memory.known_of(&memory.touches).collect::<Vec<_>>();
-        touched.sort_unstable_by_key(|(key, _)| *key);
-        let keys = touched.iter().map(|(key, _)| *key).chain(writes.keys().copied()).collect();
-        let read = touched.into_iter().filter_map(|(key, before)| Some((key, before?))).collect();
-        let accounts = memory.accounts.iter().filter(|(_, account)| account.changed);
-        let mut accounts = accounts.map(|(address, _)| *address).collect::<Vec<_>>();
-        accounts.sort_unstable();
-        Ok(BlockChanges {
-            writes,
-            touched: keys,
-            read,
-            codes: memory.touched_codes().collect(),
-            created,
-            accounts,
-        })
+        Ok((writes.into_iter().collect(), created))
     }
 
     fn slots(

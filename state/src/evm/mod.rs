@@ -31,5 +31,5 @@ mod error;
 mod memory;
 
 pub use block_state::{BlockState, Checkpoint, History, Touched};
-pub use changes::BlockChanges;
+pub use changes::{BlockChanges, BlockEffects};
 pub use error::EvmError;

@@ -21,6 +21,7 @@ use crate::{
     hash::{Hash, Hasher},
     key::{Key, Stem},
 };
+use blake2b::words::is_zero;
 
 /// A hash that is known, or the job that gives it.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,7 @@ impl Ref<'_> {
     pub(crate) const EMPTY: Self = Self::Known(&Hash::ZERO);
 
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Ref::Known(hash) if hash.is_zero())
+        matches!(self, Ref::Known(hash) if is_zero(hash))
     }
 }
 
@@ -50,11 +51,11 @@ const INNER: u8 = 1;
 const STEM: u8 = 2;
 
 /// The hash of two nodes, at once.
-pub(crate) fn inner<H: Hasher>(left: Hash, right: Hash) -> Hash {
-    if left.is_zero() && right.is_zero() {
+pub(crate) fn inner<H: Hasher>(left: &Hash, right: &Hash) -> Hash {
+    if is_zero(left) && is_zero(right) {
         return Hash::ZERO;
     }
-    H::node(INNER, &left, &right)
+    H::node(INNER, left, right)
 }
 
 /// A stem as the half of a node.
@@ -95,7 +96,7 @@ mod tests {
             let mut hash = Blake2b::hash(&message);
             assert_eq!(plan.resolve(leaf), hash);
             for _ in 0..40 {
-                hash = inner::<Blake2b>(plan.resolve(leaf), hash);
+                hash = inner::<Blake2b>(&plan.resolve(leaf), &hash);
             }
             let mut message = alloc::vec![2];
             message.extend([7; 31]);
@@ -124,6 +125,6 @@ mod tests {
 
     #[test]
     fn two_empty_hashes_are_empty() {
-        assert_eq!(inner::<Blake2b>(Hash::ZERO, Hash::ZERO), Hash::ZERO);
+        assert_eq!(inner::<Blake2b>(&Hash::ZERO, &Hash::ZERO), Hash::ZERO);
     }
 }

@@ -129,7 +129,7 @@ fn validate(parent: &Chain, changes: &BlockChanges, kept: &[Sent]) -> BlockChang
     let (state, executed) = execute(with_history(&partial, codes.clone()), kept);
     assert_eq!(executed.len(), kept.len(), "a kept transaction is valid for a validator too");
     let seen = state.changes().unwrap();
-    partial.covers_exactly(&seen.touched).unwrap();
+    partial.covers_exactly(seen.touched.iter().copied()).unwrap();
     assert_eq!(seen.codes, codes, "no code too many");
     assert_eq!(partial.update(&seen.writes).unwrap(), parent.child(&changes.writes).root());
     seen

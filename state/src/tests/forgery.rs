@@ -87,7 +87,7 @@ fn the_sealed_stem_of_a_key_does_not_make_it_absent() {
     let mut partial = Witness::decode(&forged).unwrap().verify::<Blake2b>(whole.tree.root()).unwrap();
     assert!(partial.get(&key).is_err());
     assert!(partial.update(&Writes::from([(key, hash(1))])).is_err());
-    assert!(partial.covers_exactly(&BTreeSet::from([key])).is_err());
+    assert!(partial.covers_exactly(BTreeSet::from([key])).is_err());
     // A neighbour below the same bits is absent indeed.
     assert_eq!(partial.get(&Key::new([8; 32])), Ok(None));
 }

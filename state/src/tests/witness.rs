@@ -49,7 +49,7 @@ proptest! {
         let witness = whole.witness(&touched);
         prop_assert_eq!(Witness::decode(&witness.encode()), Ok(witness.clone()));
         let mut partial = partial(&witness);
-        prop_assert_eq!(partial.covers_exactly(&touched), Ok(()));
+        prop_assert_eq!(partial.covers_exactly(touched.iter().copied()), Ok(()));
         for key in &touched {
             prop_assert_eq!(partial.get(key), Ok(whole.get(key)));
         }
@@ -125,7 +125,7 @@ proptest! {
     ) {
         let whole = Whole::new(&state);
         let same = whole.witness(&touched) == whole.witness(&other);
-        let verdict = partial(&whole.witness(&touched)).covers_exactly(&other);
+        let verdict = partial(&whole.witness(&touched)).covers_exactly(other.iter().copied());
         prop_assert_eq!(verdict.is_ok(), same, "{:?}", verdict);
     }
 
@@ -172,7 +172,7 @@ impl Flips {
         for key in &self.asked {
             assert!(forged.get(key).is_err() || forged.get(key) == Ok(self.whole.get(key)));
         }
-        assert!(forged.covers_exactly(&self.touched).is_err(), "bit {bit} has no effect");
+        assert!(forged.covers_exactly(self.touched.iter().copied()).is_err(), "bit {bit} has no effect");
         let updated = forged.update(&self.after);
         assert!(updated.is_err() || updated == Ok(self.post_root));
     }
@@ -210,13 +210,13 @@ fn coverage_names_what_is_wrong() {
     let whole = Whole::new(&keys.iter().map(|key| (*key, Value::ZERO)).collect());
     let both = BTreeSet::from([keys[0], keys[7]]);
     let partial = partial(&whole.witness(&both));
-    assert_eq!(partial.covers_exactly(&BTreeSet::from([keys[0]])), Err(CoverageError::Excess(keys[7])));
+    assert_eq!(partial.covers_exactly(BTreeSet::from([keys[0]])), Err(CoverageError::Excess(keys[7])));
     let missing = Err(CoverageError::Missing(NotCovered { key: keys[3] }));
-    assert_eq!(partial.covers_exactly(&BTreeSet::from([keys[0], keys[3], keys[7]])), missing);
+    assert_eq!(partial.covers_exactly(BTreeSet::from([keys[0], keys[3], keys[7]])), missing);
     // A key that is absent opens its way as well.
     let absent = Key::new([255; 32]);
     let partial = self::partial(&whole.witness(&BTreeSet::from([keys[0], absent])));
-    let opened = partial.covers_exactly(&BTreeSet::from([keys[0]]));
+    let opened = partial.covers_exactly(BTreeSet::from([keys[0]]));
     assert!(matches!(opened, Err(CoverageError::Opened { .. })), "{opened:?}");
 }
 

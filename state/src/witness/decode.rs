@@ -10,6 +10,7 @@ use crate::{
     table::{Position, uncovered},
 };
 use alloc::vec::Vec;
+use blake2b::words::is_zero;
 
 /// Why bytes are not a witness. None of them ever becomes one by waiting or by asking again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,8 +100,7 @@ fn padded(bytes: &[u8], n: usize) -> Result<(), Malformed> {
 }
 
 fn nonzero(hash: [u8; 32]) -> Result<Hash, Malformed> {
-    let hash = Hash::from(hash);
-    if hash.is_zero() { Err(Malformed::ZeroHash) } else { Ok(hash) }
+    if is_zero(&hash) { Err(Malformed::ZeroHash) } else { Ok(hash.into()) }
 }
 
 /// The walk over the tokens: checks the shape and reads the stems on its way.

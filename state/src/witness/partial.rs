@@ -7,10 +7,7 @@ use crate::{
     tree::{End, Link, Node, NotCovered, Tree},
     values::Values,
 };
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    vec::Vec,
-};
+use alloc::{collections::BTreeMap, vec::Vec};
 
 /// A tree that knows some of its keys: what they hold, or that they never were written. Asked about any other it says
 /// so, with an error; it never takes what it does not know for zero.
@@ -67,14 +64,13 @@ impl<H: Hasher> PartialTree<H> {
     /// What a key held before anything was written. A key that the witness does not cover stays uncovered: writes only go
     /// where it is known what was there.
     fn opened_value(&self, key: &Key) -> Result<Option<Value>, NotCovered> {
+        if let Some(value) = self.known.get(key) {
+            return Ok(*value);
+        }
         match self.opened.find(key.stem()) {
             End::Absent => Ok(None),
-            End::Opaque => Err(NotCovered { key: *key }),
-            End::Stem(node) => match self.known.get(key) {
-                Some(value) => Ok(*value),
-                None if node.complete => Ok(None),
-                None => Err(NotCovered { key: *key }),
-            },
+            End::Stem(node) if node.complete => Ok(None),
+            End::Stem(_) | End::Opaque => Err(NotCovered { key: *key }),
         }
     }
 
@@ -88,12 +84,18 @@ impl<H: Hasher> PartialTree<H> {
     }
 
     /// Checks that the witness is the one which covers exactly these keys: that it has all they need, and nothing that none of
-    /// them needs.
-    pub fn covers_exactly(&self, keys: &BTreeSet<Key>) -> Result<(), CoverageError> {
-        if let Some(excess) = self.known.keys().find(|key| !keys.contains(key)) {
-            return Err(CoverageError::Excess(*excess));
+    /// them needs. The keys may come in any order, and more than once.
+    pub fn covers_exactly(&self, keys: impl IntoIterator<Item = Key>) -> Result<(), CoverageError> {
+        let mut keys = keys.into_iter().collect::<Vec<_>>();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut used = keys.iter().peekable();
+        for known in self.known.keys() {
+            while used.next_if(|key| *key < known).is_some() {}
+            if used.next_if_eq(&known).is_none() {
+                return Err(CoverageError::Excess(*known));
+            }
         }
-        let keys = keys.iter().copied().collect::<Vec<_>>();
         self.needed(&self.opened.top, &keys, 0)
     }
 

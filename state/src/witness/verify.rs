@@ -14,6 +14,7 @@ use crate::{
     tree::{Link, Node, StemNode, Tree},
 };
 use alloc::{sync::Arc, vec, vec::Vec};
+use blake2b::words::is_zero;
 use core::ops::Range;
 
 /// Hashes that are computed together.
@@ -63,8 +64,8 @@ impl Witness {
                 }
                 Token::Internal => {
                     let children: [Link; 2] = [stack.pop().expect(PREORDER), stack.pop().expect(PREORDER)];
-                    let [left, right] = [children[0].hash, children[1].hash];
-                    let lone = left.is_zero() || right.is_zero();
+                    let [left, right] = [&children[0].hash, &children[1].hash];
+                    let lone = is_zero(left) || is_zero(right);
                     let hash =
                         if lone { plan::inner::<H>(left, right) } else { *forks.next().expect(ONE_EACH) };
                     Link { hash, node: Node::Inner(Arc::new(children)) }
