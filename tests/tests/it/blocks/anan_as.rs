@@ -95,12 +95,12 @@ fn cases() -> (Bytes, Vec<Value>) {
     (chain.bundler.config.code(), cases)
 }
 
-/// The directory with the script and what it needs.
-fn installed() -> Result<PathBuf, String> {
+/// The directory with the scripts and what they need; each test has its own.
+fn installed(name: &str) -> Result<PathBuf, String> {
     let sources = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("anan-as");
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("anan-as");
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&directory).map_err(|why| why.to_string())?;
-    for file in ["package.json", "run.mjs"] {
+    for file in ["package.json", "page-end.mjs", "run.mjs"] {
         std::fs::copy(sources.join(file), directory.join(file)).map_err(|why| why.to_string())?;
     }
     let mut npm = Command::new("npm");
@@ -111,7 +111,7 @@ fn installed() -> Result<PathBuf, String> {
 
 #[test]
 fn another_machine_gives_the_same_output_and_gas() {
-    let directory = match installed() {
+    let directory = match installed("anan-as") {
         Ok(directory) => directory,
         Err(why) => return println!("skipped: anan-as: {}", why.trim()),
     };
@@ -122,4 +122,22 @@ fn another_machine_gives_the_same_output_and_gas() {
     let told = String::from_utf8_lossy(&output.stdout);
     println!("{told}");
     assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// The reason why the program reads no word over the end of a page (docs/anan-as.md). When this fails, the reason is gone.
+#[test]
+fn what_anan_as_reads_after_a_word_over_a_page() {
+    let directory = match installed("anan-as-page-end") {
+        Ok(directory) => directory,
+        Err(why) => return println!("skipped: anan-as: {}", why.trim()),
+    };
+    let output = Command::new("node").arg("page-end.mjs").current_dir(&directory).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    let right = |line: &str| {
+        let number =
+            |name: &str| line.split(name).nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned);
+        number("read=").is_some() && number("read=") == number("written=")
+    };
+    let lines = told.lines().filter(|line| line.starts_with("from=")).map(right).collect::<Vec<_>>();
+    assert_eq!(lines, [true, false], "{told}{}", String::from_utf8_lossy(&output.stderr));
 }
