@@ -27,12 +27,16 @@ unsafe extern "C" {
     fn host_query(hash: *const u8, len: u64) -> (u64, u64);
     #[polkavm_import(index = 23)]
     fn host_solicit(hash: *const u8, len: u64) -> u64;
+    #[polkavm_import(index = 100)]
+    fn host_log(level: u64, target: *const u8, target_len: u64, text: *const u8, len: u64) -> u64;
 }
 
 /// The answer where there is nothing; the other errors are a little below it.
 const NONE: u64 = u64::MAX;
 /// Answers from here on are errors and no lengths.
 const ERRORS: u64 = u64::MAX - 16;
+/// What only those want to know who look into a program.
+const TRACE: u64 = 4;
 /// The service that is running.
 const SELF: u64 = u64::MAX;
 
@@ -100,6 +104,12 @@ pub(crate) fn preimage(hash: &Hash, out: &mut [u8]) -> Option<usize> {
 pub(crate) fn export(segment: &[u8]) {
     // SAFETY: the host reads as many bytes as the segment has.
     unsafe { host_export(segment.as_ptr(), segment.len() as u64) };
+}
+
+/// Says something to those who look into the program. A host without such a call (JIP-1) does nothing, for the same gas.
+pub(crate) fn log(text: &str) {
+    // SAFETY: the host reads as many bytes as the text has, and no target.
+    unsafe { host_log(TRACE, core::ptr::null(), 0, text.as_ptr(), text.len() as u64) };
 }
 
 /// An entry of this service's storage.

@@ -43,6 +43,7 @@ fn refined(arguments: &[u8]) -> Option<Answer> {
         lookup_anchor_slot: lookup_slot()?,
         payload: arguments.payload,
         extrinsics: &extrinsics,
+        done: |phase| host::log(phase.name()),
     };
     let mut new = [0; HEAD_BYTES];
     let new = &mut new;

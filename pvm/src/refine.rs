@@ -17,6 +17,9 @@ use jam::{
 /// A preimage that a service had at a package's lookup anchor (Λ): service and hash.
 pub type Lookup<'a> = &'a dyn Fn(u32, Hash) -> Option<Bytes>;
 
+/// Bytes of a log message that are read at most.
+const LOG_BYTES_MAX: u64 = 1_000;
+
 /// What refinement depends on, beside the code.
 #[derive(Clone, Copy)]
 pub struct RefineInput<'a> {
@@ -80,6 +83,15 @@ impl RefineInput<'_> {
 impl Machines {
     /// Refines an item with the code that it names.
     pub fn refine(&self, input: &RefineInput<'_>) -> Result<Refined, Fault> {
+        self.refine_logged(input, &mut |_, _| ())
+    }
+
+    /// The same; `log` hears what the code says with the host call `log`, and the gas that is left when it says it.
+    pub fn refine_logged(
+        &self,
+        input: &RefineInput<'_>,
+        log: &mut dyn FnMut(u64, &[u8]),
+    ) -> Result<Refined, Fault> {
         let Some(item) = input.item() else { return Ok(Refined::failed(WorkError::BadCode, 0)) };
         let Some(code) = (input.lookup)(item.service, item.code_hash) else {
             return Ok(Refined::failed(WorkError::BadCode, 0));
@@ -98,7 +110,7 @@ impl Machines {
             output_bytes_max: input.output_bytes_max,
             limits: input.limits,
         };
-        let mut asking = Asking { input, item, exports: vec![], inner: Inner::new(self) };
+        let mut asking = Asking { input, item, exports: vec![], inner: Inner::new(self), log };
         let (end, gas_used) = self.run(&program, &invocation, &mut asking)?;
         Ok(match end {
             End::Halt(output) => {
@@ -117,6 +129,7 @@ struct Asking<'a> {
     item: &'a WorkItem,
     exports: Vec<Bytes>,
     inner: Inner<'a>,
+    log: &'a mut dyn FnMut(u64, &[u8]),
 }
 
 impl Host for Asking<'_> {
@@ -135,6 +148,7 @@ impl Host for Asking<'_> {
             Call::Pages => self.inner.pages(guest)?,
             Call::Invoke => self.inner.invoke(guest)?,
             Call::Expunge => self.inner.expunge(guest),
+            Call::Log => self.log(guest),
             _ => Flow::Answer(WHAT),
         })
     }
@@ -165,6 +179,15 @@ impl Asking<'_> {
         let value = service.and_then(|service| (self.input.lookup)(service, hash));
         let (to, from, len) = (guest.register(9), guest.register(10), guest.register(11));
         guest.give(value.as_ref(), to, from, len)
+    }
+
+    /// Whatever is said, and whether anybody hears it, the answer is the same.
+    fn log(&mut self, guest: &Guest<'_>) -> Flow {
+        let len = guest.register(11).min(LOG_BYTES_MAX);
+        if let Some(text) = guest.read(guest.register(10), len) {
+            (self.log)(guest.exact_gas().max(0) as u64, &text);
+        }
+        Flow::Answer(WHAT)
     }
 
     fn export(&mut self, guest: &Guest<'_>) -> Flow {

@@ -176,7 +176,7 @@ mod tests {
 
     fn refined(payload: &Bytes, config: &Config, code: Option<&[u8]>) -> Result<Order, RefineError> {
         let item = Item { service: 7, code_hash: config.code_hash, refine_gas: 1, ..Item::default() };
-        let input = Input { items: 1, item, lookup_anchor_slot: 0, payload, extrinsics: &[] };
+        let input = Input { items: 1, item, lookup_anchor_slot: 0, payload, extrinsics: &[], done: |_| {} };
         assert!(is_order(payload));
         refine(&input, config, |_| code)
     }

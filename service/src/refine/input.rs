@@ -1,6 +1,6 @@
 //! What refine sees of a package, wherever it runs.
 
-use super::RefineError;
+use super::{Phase, RefineError};
 use crate::Config;
 use alloy_primitives::Bytes;
 use jam::Hash;
@@ -18,6 +18,8 @@ pub struct Input<'a> {
     pub payload: &'a [u8],
     /// The blobs that come with it.
     pub extrinsics: &'a [Bytes],
+    /// Is told when a part of the work is done.
+    pub done: fn(Phase),
 }
 
 /// What a work item says of itself.

@@ -24,12 +24,14 @@ mod error;
 mod input;
 #[cfg(feature = "std")]
 mod native;
+mod phase;
 mod signers;
 
 pub use error::RefineError;
 pub use input::{Input, Item};
 #[cfg(feature = "std")]
 pub use native::{Known, answer, refine, refine_bundle, refine_known};
+pub use phase::Phase;
 pub use signers::signature_of;
 
 use crate::{
@@ -84,14 +86,20 @@ impl Output {
 
 /// Refines what a work item brings: the blocks of a run.
 pub fn refine_input(input: &Input<'_>, config: &Config) -> Result<Output, RefineError> {
+    let done = input.done;
     let checked = Checked::new(input, config)?;
+    done(Phase::Package);
     let transactions = checked.transactions()?;
+    done(Phase::Signatures);
     let mut work = checked.witnessed()?;
+    done(Phase::Witness);
     let mut transactions = transactions.iter();
     let mut exports = Exports::default();
     for index in 0..work.blocks.len() {
         let executed = work.execute(index, config, &mut transactions)?;
+        done(Phase::Execution);
         let state = work.write(&executed)?;
+        done(Phase::StateRoot);
         let receipts = executed.encoded_receipts();
         let transactions = &work.blocks[index].transactions;
         let roots = Roots {
@@ -101,6 +109,7 @@ pub fn refine_input(input: &Input<'_>, config: &Config) -> Result<Output, Refine
         };
         let header = work.complete(index, &executed, roots)?;
         exports.push(&header, transactions, &receipts);
+        done(Phase::Lists);
     }
     let claim = work.claim()?;
     let exports = exports.into_segments();

@@ -51,6 +51,7 @@ fn input<'a>(bundle: &'a Bundle, params: &Params) -> Result<Input<'a>, RefineErr
         lookup_anchor_slot: bundle.package.context.lookup_anchor_slot,
         payload: &item.payload,
         extrinsics: &bundle.extrinsics[..item.extrinsics.len()],
+        done: |_| {},
     })
 }
 
