@@ -79,7 +79,7 @@ pub use seal::{SealError, Sealed};
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256};
-use jam::Params;
+use jam::{Ed25519Secret, Params};
 use service::{Config, header::Choice};
 use state::{Codes, Layer, Values};
 use types::BlockId;
@@ -101,6 +101,8 @@ pub struct Bundler {
     pub authorizer: Authorizer,
     /// How large a block and a run may become.
     pub limits: Limits,
+    /// Signs runs of blocks that were sealed under another builder's key, after the service got another configuration.
+    pub signer: Option<Ed25519Secret>,
     /// One known mistake, put back.
     #[cfg(feature = "bugs")]
     pub mistake: Option<Mistake>,
@@ -158,6 +160,7 @@ impl Bundler {
             config,
             params,
             authorizer,
+            signer: None,
             #[cfg(feature = "bugs")]
             mistake: None,
         }

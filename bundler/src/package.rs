@@ -103,6 +103,11 @@ impl Refined {
         &self.extrinsics
     }
 
+    /// The code of the service that it was refined by, which its packages name.
+    pub const fn code_hash(&self) -> Hash {
+        self.item.code_hash
+    }
+
     /// Segments that it exports.
     pub fn export_segments(&self) -> usize {
         usize::from(self.item.export_count)
@@ -210,7 +215,7 @@ impl Bundler {
         self.check_alone(parent, &sealed.piece).map(Checked)
     }
 
-    /// One version of a run. Versions differ in the context alone.
+    /// One version of a run. Versions for one code of the service differ in the context alone.
     pub fn package(&self, refined: &Refined, context: RefineContext) -> Packaged {
         let mut bundle = self.bundle(refined, context);
         self.authorizer.token.complete(&mut bundle.package);

@@ -295,7 +295,10 @@ impl Bundler {
             Some(crate::Mistake::SignatureOfFirstBlock) => pieces.first(),
             _ => signing,
         };
-        signing.map_or_else(jam::Signature::default, |piece| piece.0.draft.signature)
+        signing.map_or_else(jam::Signature::default, |piece| match &self.signer {
+            Some(secret) => service::signature::sign(secret, piece.id().hash),
+            None => piece.0.draft.signature,
+        })
     }
 
     fn item(&self, payload: &Payload, extrinsics: &[Bytes], pieces: &[Piece]) -> WorkItem {

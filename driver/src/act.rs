@@ -59,6 +59,13 @@ impl<B: Blocks> Driver<B> {
         }
         match packed {
             Some(Ok(run)) => self.queue.packed(first.number, run.last.number),
+            // Blocks that were sealed for another code may be none under this one: then they go back to the pool.
+            Some(Err(why)) if self.code.was_another(first.number) => {
+                let run = Run::of(first);
+                self.tell(Event::RunRefused { run, why: why.to_string() });
+                self.queue.pack_failed(first.number);
+                self.give_up(first.number);
+            }
             Some(Err(why)) => return Err(why),
             None => self.queue.pack_failed(first.number),
         }
@@ -79,6 +86,11 @@ impl<B: Blocks> Driver<B> {
             match action {
                 Action::Release(blocks) => self.release(&blocks)?,
                 Action::Pack(_) | Action::Submit(_) if self.settings.dry_run => break,
+                Action::Pack(plan) if !self.code.is_known => self.queue.pack_failed(plan.run.first.number),
+                Action::Submit(plan) if plan.code_hash != self.code.hash || !self.code.is_known => {
+                    self.queue.wait_a_slot(plan.run.first.number, self.now());
+                    break;
+                }
                 Action::Pack(plan) => {
                     let job = self.blocks.pack(plan.run, plan.is_fixed)?;
                     self.outbox.pack(job);

@@ -8,7 +8,7 @@ use crate::Broken;
 use alloy_primitives::Address;
 use bundler::Refused;
 use core::fmt::Debug;
-use jam::{PackageHash, RefineContext};
+use jam::{Hash, PackageHash, RefineContext};
 use queue::Size;
 use std::sync::Arc;
 use txpool::{Account, Head};
@@ -147,6 +147,10 @@ pub trait Blocks: Debug {
 
     /// Transactions in a block at most.
     fn transactions_max(&self) -> usize;
+
+    /// From now on blocks are opened, signed and packed for this code of the service, and what was packed for another one is not used.
+    /// `false` if the code is not known here, or the key of its builder is not: then nothing may be opened or packed.
+    fn set_code(&mut self, code_hash: Hash) -> bool;
 
     /// Opens a block on the newest one. `build` is another one for each block that is ever opened, so that no two sealed
     /// blocks share a hash.

@@ -15,7 +15,7 @@ const LATE_MAX: Duration = Duration::from_secs(50 * 60);
 impl<B: Blocks> Driver<B> {
     /// Fills the open block and seals it, as often as there is reason to.
     pub(crate) fn build(&mut self) -> Result<(), Broken> {
-        while !self.sealing.is_paused() {
+        while !self.sealing.is_paused() && self.code.is_known {
             self.fill()?;
             if self.queue.may_enqueue().is_err() || !self.is_seal_due() {
                 break;
@@ -28,7 +28,7 @@ impl<B: Blocks> Driver<B> {
     /// Seals what there is, now. Whether there was room for it.
     pub fn seal_now(&mut self, now: Time) -> Result<bool, Broken> {
         self.set_time(now);
-        if self.queue.may_enqueue().is_err() {
+        if self.queue.may_enqueue().is_err() || !self.code.is_known {
             return Ok(false);
         }
         self.fill()?;
@@ -41,7 +41,7 @@ impl<B: Blocks> Driver<B> {
 
     /// When the open block, or an empty one, is to be sealed.
     pub(crate) fn seal_due(&self) -> Option<Time> {
-        if self.sealing.is_paused() || self.queue.may_enqueue().is_err() {
+        if self.sealing.is_paused() || !self.code.is_known || self.queue.may_enqueue().is_err() {
             return None;
         }
         match &self.open {

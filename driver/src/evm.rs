@@ -17,10 +17,11 @@ use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{Address, B256, Bytes};
 use bundler::{Bundler, Checked, Draft, Opening, Packaged, Parent, Refused, Sealed};
 use core::fmt::Debug;
-use jam::{Ed25519Secret, PackageHash, RefineContext};
+use jam::{Ed25519Secret, Hash, PackageHash, RefineContext};
 use packing::Packed;
 use past::PastTrees;
 use queue::Size;
+use service::Config;
 use state::{CodeSet, Codes, Layer, Tree};
 use std::{collections::BTreeMap, sync::Arc};
 use txpool::{Account, Head};
@@ -36,6 +37,10 @@ pub struct EvmBuilder {
     pub bundler: Bundler,
     /// Signs blocks. The service knows its public half.
     pub secret: Ed25519Secret,
+    /// Configurations under codes that the service may have, by the code's hash; the bundler's is one of them.
+    pub configs: BTreeMap<Hash, Config>,
+    /// Keys that sign blocks under other configurations.
+    pub other_secrets: Vec<Ed25519Secret>,
     /// Who gets the fees.
     pub beneficiary: Address,
     /// How many states below the final one are in memory at most. Where the values are folded, states below the folded one
@@ -45,8 +50,33 @@ pub struct EvmBuilder {
 
 impl EvmBuilder {
     /// The defaults, for this key.
-    pub const fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
-        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 512 }
+    pub fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
+        let configs = [(bundler.config.code_hash, bundler.config)].into();
+        let (beneficiary, other_secrets) = (Address::ZERO, vec![]);
+        Self { bundler, secret, configs, other_secrets, beneficiary, states_kept: 512 }
+    }
+
+    /// Builds for another code. `false` if its configuration or its builder's key is not here.
+    ///
+    /// The key that packages are authorized with stays: it is in the authorizer on the cores, which the service cannot change.
+    fn set_code(&mut self, code_hash: Hash) -> bool {
+        let former = self.bundler.config;
+        if code_hash == former.code_hash {
+            return true;
+        }
+        let Some(config) = self.configs.get(&code_hash).copied() else { return false };
+        if self.secret.public() != config.builder {
+            let other = self.other_secrets.iter_mut().find(|secret| secret.public() == config.builder);
+            let Some(other) = other else { return false };
+            core::mem::swap(other, &mut self.secret);
+        }
+        if self.bundler.limits.gas_max == former.gas_limit {
+            self.bundler.limits.gas_max = config.gas_limit;
+        }
+        self.bundler.config = config;
+        // Blocks that were sealed for another code carry a signature of that one's builder.
+        self.bundler.signer = Some(self.secret.clone());
+        true
     }
 }
 
@@ -184,6 +214,12 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         } else if let Some(last) = self.finals.get_mut(&number) {
             last.receipts = receipts;
         }
+    }
+
+    /// Adds a configuration under a code that the service may get, and a key that signs blocks then.
+    pub fn add_code(&mut self, config: Config, secret: Option<Ed25519Secret>) {
+        self.builder.configs.insert(config.code_hash, config);
+        self.builder.other_secrets.extend(secret);
     }
 
     /// The newest block's header.
@@ -412,6 +448,10 @@ where
 
     fn transactions_max(&self) -> usize {
         self.builder.bundler.limits.transactions_max
+    }
+
+    fn set_code(&mut self, code_hash: Hash) -> bool {
+        self.builder.set_code(code_hash)
     }
 
     fn open(&self, now_secs: u64, build: u64) -> Result<Self::Open, Broken> {

@@ -5,13 +5,13 @@
 
 use jam::{
     Block, Ed25519Key, HeaderHash, Params,
-    codec::Bytes,
+    codec::{Bytes, Decode},
     follow::{Follower, Limits, Start, Update},
     spec::StateKey,
-    state::RecentBlocks,
+    state::{RecentBlocks, ServiceInfo, service_key, storage_key},
 };
-use queue::{ServiceTracker, ServiceView};
-use service::accumulate::ServiceState;
+use queue::{ServiceCode, ServiceTracker, ServiceView};
+use service::accumulate::{ORDERS, Orders, ServiceState};
 use std::collections::BTreeMap;
 use types::Event;
 
@@ -19,13 +19,14 @@ use types::Event;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ServiceId {
     pub(crate) number: u32,
-    pub(crate) code_hash: jam::Hash,
+    pub(crate) code: ServiceCode,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct JamChain {
     service_id: u32,
+    params: Params,
     follower: Follower,
     tracker: ServiceTracker,
     service: ServiceView,
@@ -39,10 +40,12 @@ impl JamChain {
     /// Begins at a block, with the service's state there. All of the chain is news.
     pub(crate) fn new(params: Params, start: Start, id: ServiceId, state: ServiceState) -> Self {
         let follower = Follower::new(params, start, Limits::default());
-        let mut tracker = ServiceTracker::new(id.number, id.code_hash, follower.finalized().hash, state);
+        let ServiceId { number, code } = id;
+        let tracker = ServiceTracker::new(number, code.hash, follower.finalized().hash, state);
+        let mut tracker = tracker.with_orders(code.orders);
         let service = tracker.view(&follower, &Update::default());
         let update = Update { cores: (0..params.cores).collect(), best_moved: true, ..Update::default() };
-        Self { service_id: id.number, follower, tracker, service, update, news: 0 }
+        Self { service_id: number, params, follower, tracker, service, update, news: 0 }
     }
 
     #[cfg(feature = "bugs")]
@@ -85,7 +88,8 @@ impl JamChain {
     }
 
     /// Takes a part of the state after a block, which was proved: the recent history, and our service's storage, which
-    /// must be what folding the reports gave. If it is not, there is an alarm.
+    /// must be what folding the reports gave. If it is not, there is an alarm. Of the service's code the proof is believed: whether an
+    /// order was obeyed also depends on the service's balance.
     pub(crate) fn learn(
         &mut self,
         header: HeaderHash,
@@ -96,6 +100,13 @@ impl JamChain {
         self.follower.learn_roots(recent);
         self.update.best_moved = true;
         let read = |key: &StateKey| entries.get(key).map(|value| &value[..]);
+        if let Some(info) = read(&service_key(self.service_id))
+            && let Ok(info) = ServiceInfo::decode(info, &self.params)
+        {
+            let orders = read(&storage_key(self.service_id, ORDERS)).and_then(Orders::decode);
+            let code = ServiceCode { hash: info.code_hash, orders: orders.unwrap_or_default() };
+            self.tracker.correct(&self.follower, header, code);
+        }
         let proved = ServiceState::from_storage(self.service_id, read);
         match (proved, self.tracker.at(header)?) {
             (Ok(proved), folded) if proved != *folded => {
@@ -112,9 +123,10 @@ impl JamChain {
         self.follower.unavailable(hash);
     }
 
-    /// The keys of our service's storage.
+    /// The keys of our service's storage, and of what the chain knows about the service.
     pub(crate) fn service_keys(&self) -> Vec<StateKey> {
-        self.service.finalized.storage(self.service_id).into_iter().map(|(key, _)| key).collect()
+        let storage = self.service.finalized.storage(self.service_id).into_iter().map(|(key, _)| key);
+        storage.chain([storage_key(self.service_id, ORDERS), service_key(self.service_id)]).collect()
     }
 
     /// What changed since the last call, and whether the queue must hear of it; then the service's view is that after it.
@@ -148,7 +160,7 @@ mod tests {
 
     fn chain() -> (Author, JamChain) {
         let author = Author::new(Params::TINY);
-        let id = ServiceId { number: SERVICE, code_hash: Hash::repeat_byte(9) };
+        let id = ServiceId { number: SERVICE, code: ServiceCode::new(Hash::repeat_byte(9)) };
         let chain = JamChain::new(Params::TINY, author.start(), id, genesis());
         (author, chain)
     }

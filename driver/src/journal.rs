@@ -7,7 +7,7 @@ use alloy_consensus::ReceiptEnvelope;
 use alloy_primitives::B256;
 use bundler::{Draft, Sealed};
 use jam::{codec::Encode, follow::Start};
-use queue::Record;
+use queue::{Record, ServiceCode};
 use service::accumulate::ServiceState;
 use state::{CodeSet, Writes};
 use std::sync::{
@@ -47,8 +47,10 @@ impl<V> From<&Sealed<V>> for Unfinished {
 pub struct Checkpoint {
     /// The follower's.
     pub start: Start,
-    /// The service's state after the same block.
+    /// The service's state after the same block,
     pub service: ServiceState,
+    /// and its code.
+    pub code: ServiceCode,
 }
 
 /// Things that become durable together, in the order in which they were added: all of them or none.
@@ -105,8 +107,10 @@ pub enum Entry<S = Unfinished> {
     Checkpoint {
         /// The follower's start, encoded.
         start: Vec<u8>,
-        /// The service's state there.
+        /// The service's state there,
         service: ServiceState,
+        /// and its code.
+        code: ServiceCode,
     },
 }
 
@@ -215,7 +219,7 @@ impl<S> Batch<S> {
     }
 
     /// Following can begin here from now on.
-    pub fn checkpoint(&mut self, start: &Start, service: &ServiceState) {
-        self.entries.push(Entry::Checkpoint { start: start.encode(), service: service.clone() });
+    pub fn checkpoint(&mut self, start: &Start, service: &ServiceState, code: ServiceCode) {
+        self.entries.push(Entry::Checkpoint { start: start.encode(), service: service.clone(), code });
     }
 }

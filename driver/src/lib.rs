@@ -28,6 +28,7 @@
 //! | `View` | what was published last, and whether a snapshot is due |
 //! | `Watch` | what the cores were used for, and the window that is waited for |
 //! | `Reach` | which validators are connected |
+//! | `CodeInUse` | the code of the service that blocks are made for, and whether it is known here |
 //!
 //! The parts do not know each other. What concerns more than one is a method of [`Driver`], by topic: accepting, observing
 //! the chain, building, acting for the queue, publishing.
@@ -41,6 +42,7 @@ mod blocks;
 #[cfg(feature = "bugs")]
 mod bugs;
 mod build;
+mod code;
 mod evm;
 mod jam_chain;
 pub mod journal;
@@ -70,6 +72,7 @@ pub use snapshot::Snapshot;
 pub use start::Started;
 
 use alloy_primitives::Address;
+use code::CodeInUse;
 use jam::{SlotClock, follow::Follower};
 use jam_chain::JamChain;
 use open::Open;
@@ -183,6 +186,7 @@ pub struct Driver<B: Blocks> {
     queue: Queue,
     blocks: B,
     chain: JamChain,
+    code: CodeInUse,
     open: Option<Open<B::Open>>,
     /// Counts every block that was ever opened here.
     build_counter: u64,

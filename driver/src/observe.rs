@@ -56,6 +56,7 @@ impl<B: Blocks> Driver<B> {
         let (update, is_news) = self.chain.take_update();
         if is_news {
             self.check_not_behind()?;
+            self.follow_code()?;
             let view = self.chain.follower().view();
             let service = self.chain.service();
             let input = ChainInput { view: &view, service, packages: &update.changed, cores: &update.cores };
@@ -65,8 +66,8 @@ impl<B: Blocks> Driver<B> {
         }
         self.gather_queue()?;
         if update.finalized_moved {
-            let checkpoint = self.chain.follower().checkpoint();
-            self.outbox.batch().checkpoint(&checkpoint, &self.chain.service().finalized);
+            let (checkpoint, service) = (self.chain.follower().checkpoint(), self.chain.service());
+            self.outbox.batch().checkpoint(&checkpoint, &service.finalized, service.finalized_code);
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     Blocks, Broken, Driver, Recovered, Settings,
+    code::CodeInUse,
     jam_chain::{JamChain, ServiceId},
     outbox::Outbox,
     reach::Reach,
@@ -12,7 +13,7 @@ use crate::{
 };
 use alloy_primitives::B256;
 use jam::{Params, SlotClock, follow::Start};
-use queue::Queue;
+use queue::{Queue, ServiceCode};
 use service::accumulate::ServiceState;
 use txpool::{Lookup, Pool, StateChange, Status};
 use types::Time;
@@ -34,9 +35,9 @@ pub struct Started {
     pub genesis: Start,
     /// The service that packages are for,
     pub service_id: u32,
-    /// the hash of its code,
+    /// the hash of its code there,
     pub code_hash: B256,
-    /// and its state where the JAM chain begins.
+    /// and its state.
     pub service: ServiceState,
 }
 
@@ -52,11 +53,15 @@ impl<B: Blocks> Driver<B> {
         unfinished.into_iter().for_each(|block| blocks.restore(block));
         let Started { settings, params, clock, pool, queue, genesis, service_id, code_hash, service } =
             started;
-        let (start, service) = match checkpoint {
-            Some(checkpoint) => (checkpoint.start, checkpoint.service),
-            None => (genesis, service),
+        let (start, service, code) = match checkpoint {
+            Some(checkpoint) => (checkpoint.start, checkpoint.service, checkpoint.code),
+            None => (genesis, service, ServiceCode::new(code_hash)),
         };
-        let id = ServiceId { number: service_id, code_hash };
+        let is_known = blocks.set_code(code.hash);
+        // Which blocks were sealed before the code changed is not known any more; any of them may have been.
+        let sealed_before = (code.hash != code_hash).then(|| blocks.newest_id().number);
+        let in_use = CodeInUse { hash: code.hash, is_known, sealed_before };
+        let id = ServiceId { number: service_id, code };
         let chain = JamChain::new(params, start, id, service);
         let queue = Queue::restore(queue, clock, finalized, records, now);
         let queue = queue.map_err(|why| Broken::State(why.to_string()))?;
@@ -74,6 +79,7 @@ impl<B: Blocks> Driver<B> {
             queue,
             blocks,
             chain,
+            code: in_use,
             open: None,
             build_counter: build,
             sealing,

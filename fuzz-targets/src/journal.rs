@@ -119,6 +119,7 @@ fn version(input: &mut Unstructured<'_>) -> Result<Version> {
         number: input.int_in_range(1..=3)?,
         package: PackageHash(B256::with_last_byte(package)),
         context: blocks::context(package),
+        code_hash: B256::ZERO,
         anchor_height: if odd { u64::MAX - u64::from(package) } else { u64::from(package) },
         core: input.int_in_range(0..=2)?,
         sent_at: Time::from_millis(if odd { u64::MAX } else { input.int_in_range(0..=60_000)? }),

@@ -26,7 +26,10 @@ pub struct Line {
 /// The level of an event's line: the queue's are news, alarms are such, the pool's are details.
 pub(super) const fn level(event: &Event) -> Level {
     match event {
-        Event::ForeignHead { .. } | Event::ServiceDiffers { .. } | Event::Refused { .. } => Level::ERROR,
+        Event::ForeignHead { .. }
+        | Event::ServiceDiffers { .. }
+        | Event::CodeChanged { is_known: false, .. }
+        | Event::Refused { .. } => Level::ERROR,
         Event::GuaranteeTimeout { .. }
         | Event::WindowMissed { .. }
         | Event::NotSubmitted { .. }
@@ -36,7 +39,8 @@ pub(super) const fn level(event: &Event) -> Level {
         | Event::Released { .. }
         | Event::ServiceUnreadable { .. }
         | Event::DuplicateGuarantee { .. } => Level::WARN,
-        Event::Window { .. }
+        Event::CodeChanged { .. }
+        | Event::Window { .. }
         | Event::Sealed { .. }
         | Event::Submitted { .. }
         | Event::Guaranteed { .. }
@@ -64,7 +68,7 @@ macro_rules! write_event {
     ($level:ident, $target:literal, $slot:expr, $fields:expr) => {{
         let Fields { bundle, blocks, version, core, block, transactions, tx, sender, pending, .. } = $fields;
         let Fields { replacement, attempts, reason, by, queued, inflight, submitted, .. } = $fields;
-        let Fields { can_submit, chain, local, error, message, .. } = $fields;
+        let Fields { can_submit, chain, local, code, error, message, .. } = $fields;
         tracing::$level!(
             target: $target,
             bundle,
@@ -86,6 +90,7 @@ macro_rules! write_event {
             can_submit,
             chain = chain.map(field::display),
             local = local.map(field::display),
+            code = code.map(field::display),
             error,
             slot = $slot,
             "{message}"

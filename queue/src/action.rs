@@ -1,6 +1,6 @@
 //! What the queue wants done, and what became of it.
 
-use jam::{PackageHash, RefineContext};
+use jam::{Hash, PackageHash, RefineContext};
 use types::{BlockId, ReleasedBy, Run, Time};
 
 /// What the driver shall do.
@@ -41,6 +41,8 @@ pub struct SubmissionPlan {
     pub core: u16,
     /// What to build it against.
     pub context: RefineContext,
+    /// The code of the service that it names.
+    pub code_hash: Hash,
     /// The height of the context's anchor.
     pub anchor_height: u64,
     /// If these bytes were sent before: what they must hash to.

@@ -31,4 +31,6 @@ pub enum Mistake {
     ProbeSharesRun,
     /// Suspects go with others.
     SuspectsShareRun,
+    /// When the service gets another code, bundles in flight keep the former one in all their versions.
+    UpgradeForgetsInFlight,
 }

@@ -1,11 +1,11 @@
 //! One bundle: a run of blocks that never changes, the versions in which it was sent, and where it stands.
 
 use crate::sealed::QueuedBlock;
-use jam::{HeaderHash, PackageHash, RefineContext};
+use jam::{Hash, HeaderHash, PackageHash, RefineContext};
 use std::sync::Arc;
 use types::{BlockId, Run, Time};
 
-/// One version of a bundle: its blocks with one refine context. Its package hash is its identity on the chain.
+/// One version of a bundle: its blocks with one refine context, for one code of the service. Its package hash is its identity on the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     /// Counts from 1.
@@ -14,6 +14,8 @@ pub struct Version {
     pub package: PackageHash,
     /// What it was built against.
     pub context: RefineContext,
+    /// The code of the service that it names.
+    pub code_hash: Hash,
     /// The height of its anchor: it can be reported up to [`history`](crate::Config::history) blocks above.
     pub anchor_height: u64,
     /// The core it was last sent to.

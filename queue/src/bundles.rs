@@ -399,6 +399,7 @@ mod tests {
             number: 1,
             package: package(number),
             context,
+            code_hash: Hash::ZERO,
             anchor_height: 0,
             core: 0,
             sent_at: Time::ZERO,

@@ -110,6 +110,7 @@ impl ChainHead {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ServiceCode;
     use service::accumulate::ServiceState;
     use std::sync::Arc;
     use types::BlockId;
@@ -130,7 +131,12 @@ mod tests {
         ChainHead {
             best: block(0),
             finalized: block(3),
-            service: ServiceView { best: Arc::clone(&service), finalized: service },
+            service: ServiceView {
+                best: Arc::clone(&service),
+                finalized: service,
+                best_code: ServiceCode::new(Hash::ZERO),
+                finalized_code: ServiceCode::new(Hash::ZERO),
+            },
             anchors: (0..5).map(|offset| Anchor { hash: hash(offset), roots: roots(offset) }).collect(),
             history: 8,
         }

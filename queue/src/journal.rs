@@ -149,8 +149,8 @@ impl Queue {
         let last = bundle.versions.last().filter(|last| last.number == version.number);
         let same_bytes = match last {
             Some(last) => {
-                (last.package, &last.context, last.anchor_height)
-                    == (version.package, &version.context, version.anchor_height)
+                (last.package, &last.context, last.code_hash, last.anchor_height)
+                    == (version.package, &version.context, version.code_hash, version.anchor_height)
             }
             None => self.bundles.bundle_of(&version.package).is_none(),
         };

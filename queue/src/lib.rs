@@ -14,7 +14,8 @@
 //!
 //! A bundle is a run of consecutive sealed blocks. Blocks are sealed at a pace of their own and wait in no bundle; shortly before a
 //! submission window opens, those that wait are packed, lowest first, as many as a package holds. The bundle is formed when it is
-//! first sent, and fixed from then on: versions differ only in the refine context, and every version ever sent is remembered.
+//! first sent, and fixed from then on: versions differ only in the refine context and in the code of the service that they name, and
+//! every version ever sent is remembered. When the service gets another code, what is in flight is reissued under it.
 //! The queue is a pure machine:
 //!
 //! | told | asked |
@@ -69,6 +70,7 @@ mod bugs;
 mod bundle;
 mod bundles;
 mod chain_head;
+mod code;
 mod compact;
 mod config;
 mod cores;
@@ -106,7 +108,7 @@ pub use outlook::{Ahead, Hold, Outlook};
 pub use queue::Queue;
 pub use record::Record;
 pub use sealed::{QueuedBlock, Size};
-pub use service_view::{ServiceTracker, ServiceView};
+pub use service_view::{ServiceCode, ServiceTracker, ServiceView};
 pub use slow::{why_slow, why_unbundled};
 pub use snapshot::{JournalState, Snapshot, Stats, Unbundled};
 

@@ -13,6 +13,7 @@ use types::{BlockId, Event, Time};
 impl Queue {
     /// Takes a new view of the chain and of the service.
     pub fn handle_chain(&mut self, input: &ChainInput<'_>, now: Time) {
+        let code_before = self.code_hash();
         let mut affected = self.affected_by_service(input);
         affected.extend(input.packages.iter().filter_map(|package| self.bundles.bundle_of(package)));
         let is_first = self.head.replace(ChainHead::of(input, self.config.history)).is_none();
@@ -27,6 +28,7 @@ impl Queue {
         for number in affected {
             self.judge(number, input);
         }
+        self.follow_code(code_before);
         self.finalize(input.service.finalized.head());
         self.handle_abandoned(input);
     }

@@ -14,7 +14,7 @@ use jam::{
 use types::{BlockId, ReleasedBy, Time};
 
 /// The version of the format.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
 
 impl Record {
     /// The bytes for the journal.
@@ -152,6 +152,7 @@ fn put_version(version: &Version, out: &mut Vec<u8>) {
     version.number.encode_to(out);
     version.package.encode_to(out);
     version.context.encode_to(out);
+    version.code_hash.encode_to(out);
     version.anchor_height.encode_to(out);
     version.core.encode_to(out);
     version.sent_at.as_millis().encode_to(out);
@@ -164,6 +165,7 @@ fn take_version(input: &mut Decoder<'_>) -> Result<Version, DecodeError> {
         number: Decode::decode_from(input)?,
         package: PackageHash::decode_from(input)?,
         context: RefineContext::decode_from(input)?,
+        code_hash: Decode::decode_from(input)?,
         anchor_height: Decode::decode_from(input)?,
         core: Decode::decode_from(input)?,
         sent_at: take_time(input)?,
@@ -188,6 +190,7 @@ mod tests {
             number: u32::sample(source),
             package: PackageHash(Sample::sample(source)),
             context: RefineContext::sample(source),
+            code_hash: Sample::sample(source),
             anchor_height: source.bits(),
             core: u16::sample(source),
             sent_at: Time::from_millis(source.bits()),

@@ -278,16 +278,18 @@ impl Queue {
         };
         let (context, anchor_height) = self.choose_anchor(number, now)?;
         let version = bundle.map_or(1, Bundle::next_version);
-        Some(SubmissionPlan { run, version, core, context, anchor_height, package: None })
+        let code_hash = self.code_for(number)?;
+        Some(SubmissionPlan { run, version, core, context, code_hash, anchor_height, package: None })
     }
 
-    /// Whether the same bytes should be sent again, but one of their anchors is getting too old.
+    /// Whether the same bytes should be sent again, but one of their anchors is getting too old, or the service has another code.
     fn is_stale(&self, number: u64, now: Time) -> bool {
         let (Some(bundle), Some(head)) = (self.bundles.get(number), &self.head) else { return false };
         let (Phase::Waiting { again: true }, Some(last)) = (bundle.phase, bundle.versions.last()) else {
             return false;
         };
         head.anchor_life(last.context.anchor) < self.config.anchor_margin
+            || self.names_other_code(number)
             || self.lookup_too_old(last.context.lookup_anchor_slot, now)
     }
 
@@ -319,7 +321,9 @@ impl Queue {
         let ahead = self.bundles.queued_before(number) + self.cores.given();
         let oldest = usize::from(self.config.history.saturating_sub(self.config.anchor_margin));
         let (context, height) = head.context(self.config.anchor_offset(ahead), oldest)?;
-        let is_new = |bundle: &Bundle| bundle.versions.iter().all(|version| version.context != context);
+        let code = head.service().best_code.hash;
+        let is_other = |version: &Version| version.context != context || version.code_hash != code;
+        let is_new = |bundle: &Bundle| bundle.versions.iter().all(is_other);
         self.bundles.get(number).is_none_or(is_new).then_some((context, height))
     }
 
@@ -357,6 +361,7 @@ impl Queue {
             number: submission.version,
             package,
             context: submission.context.clone(),
+            code_hash: submission.code_hash,
             anchor_height: submission.anchor_height,
             core: submission.core,
             sent_at: now,
@@ -454,6 +459,7 @@ fn same_bytes(bundle: &Bundle, core: u16) -> Option<SubmissionPlan> {
         version: last.number,
         core,
         context: last.context.clone(),
+        code_hash: last.code_hash,
         anchor_height: last.anchor_height,
         package: Some(last.package),
     })

@@ -70,8 +70,8 @@ impl StepWriter<'_> {
             Entry::Ended { hash, reason, at } => self.end(hash, reason, *at),
             Entry::Sealed { build, block } => self.seal(*build, block),
             Entry::Queue(record) => self.queue(record),
-            Entry::Checkpoint { start, service } => {
-                let bytes = checkpoint::encode(start, service);
+            Entry::Checkpoint { start, service, code } => {
+                let bytes = checkpoint::encode(start, service, code);
                 self.tables.meta()?.insert(CHECKPOINT, &bytes[..])?;
                 Ok(())
             }

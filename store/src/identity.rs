@@ -20,7 +20,7 @@ const MAGIC: &[u8; 8] = b"pectin\0\x01";
 /// The format of everything else. Change it with any table or encoding, and say in [`in_this_format`] what becomes of the others.
 ///
 /// In formats up to 5 a bundle was one block, and the service of their chains takes no others: they are refused.
-const SCHEMA: u32 = 6;
+const SCHEMA: u32 = 7;
 
 pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {
     let mut out = MAGIC.to_vec();

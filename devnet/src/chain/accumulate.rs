@@ -127,7 +127,7 @@ fn run_service(params: &Params, config: &service::Config, state: &mut State, rep
     if ours.peek().is_none() {
         return;
     }
-    for claim in ours.filter_map(|digest| claim_of(digest, id, config.code_hash)) {
+    for claim in ours.filter_map(|digest| claim_of(digest, id)) {
         service.apply(&claim);
     }
     let entries = Arc::make_mut(&mut state.services);

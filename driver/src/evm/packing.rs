@@ -213,7 +213,10 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
     /// Takes what packing came to, unless the blocks are not here any more.
     pub(super) fn take_packed(&mut self, done: EvmPacked) -> PackOutcome {
         let EvmPacked { first, packed, refused } = done;
-        let is_here = self.unfinished_block(first).is_ok();
+        // What was packed for another code of the service is packed again.
+        let code_hash = self.builder.bundler.config.code_hash;
+        let is_for_code = packed.as_ref().map_or(true, |refined| refined.code_hash() == code_hash);
+        let is_here = self.unfinished_block(first).is_ok() && is_for_code;
         let packed = packed.map_err(|why| Broken::Rebuild { number: first.number, why });
         let packed = packed.map(|refined| {
             let run = Run { first, ..refined.run() };
@@ -241,6 +244,8 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         let refined = refined.filter(|refined| refined.run() == run || self.mistake.is_some());
         #[cfg(not(feature = "bugs"))]
         let refined = refined.filter(|refined| refined.run() == run);
+        let code_hash = self.builder.bundler.config.code_hash;
+        let refined = refined.filter(|refined| refined.code_hash() == code_hash);
         let refined = refined.ok_or_else(not_packed)?;
         let bundler = &self.builder.bundler;
         let timestamp = self.unfinished_block(run.last)?.draft.block.header().timestamp;

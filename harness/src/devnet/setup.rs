@@ -131,7 +131,7 @@ pub fn applied_runs(tree: &Tree, setup: &Setup) -> Vec<Applied> {
             }
             let Some(report) = pending.remove(&core) else { continue };
             for digest in &report.digests {
-                let Some(claim) = claim_of(digest, SERVICE, setup.service.code_hash) else { continue };
+                let Some(claim) = claim_of(digest, SERVICE) else { continue };
                 claims.insert(claim.last, claim);
                 if let Outcome::Applied(lasts) = service.apply(&claim) {
                     lasts.into_iter().for_each(|last| *counts.entry(last).or_default() += 1);

@@ -13,7 +13,10 @@ use jam::{
     sample::{Author, Body, allow_simulated_keys},
     state::{RecentBlock, RecentBlocks},
 };
-use service::accumulate::{Claim, ServiceState};
+use service::{
+    accumulate::{Claim, ServiceState},
+    order::Order,
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
@@ -42,7 +45,8 @@ pub fn genesis() -> BlockId {
 /// The bytes of a version, as far as the chain cares: the blocks and their refine context.
 pub(crate) fn package_of(submission: &SubmissionPlan) -> PackageHash {
     let Run { first, last } = submission.run;
-    PackageHash(blake2b(&[first.hash.as_slice(), last.hash.as_slice(), &submission.context.encode()]))
+    let blocks = [first.hash.as_slice(), last.hash.as_slice()].concat();
+    PackageHash(blake2b(&[&blocks, submission.code_hash.as_slice(), &submission.context.encode()]))
 }
 
 /// A version that left the process.
@@ -346,12 +350,25 @@ impl World {
     pub(crate) fn report_of(&self, out: &Out) -> WorkReport {
         let claim = Claim::of_run(out.parent.hash, out.run.first.number, out.run.last);
         let view = self.follower.view();
-        let Version { package, core, context, .. } = &out.version;
+        let Version { package, core, context, code_hash, .. } = &out.version;
         let mut report = self.author.report(&view, *package, *core, context.anchor);
         report.context = context.clone();
         report.digests[0].service = SERVICE;
-        report.digests[0].code_hash = CODE_HASH;
+        report.digests[0].code_hash = *code_hash;
         report.digests[0].result = WorkResult::Output(claim.encode().to_vec().into());
+        report
+    }
+
+    /// The report of an order of the service's owner on a core.
+    #[cfg(test)]
+    pub(crate) fn report_of_order(&self, order: &Order, core: u16) -> WorkReport {
+        let view = self.follower.view();
+        let anchor = view.recent().nth(1).map_or(view.head().hash, |block| block.hash);
+        let package = PackageHash(blake2b(&[b"order", &order.encode()]));
+        let mut report = self.author.report(&view, package, core, anchor);
+        report.digests[0].service = SERVICE;
+        report.digests[0].code_hash = self.service.best_code.hash;
+        report.digests[0].result = WorkResult::Output(order.encode().to_vec().into());
         report
     }
 

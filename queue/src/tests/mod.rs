@@ -3,6 +3,7 @@
 
 mod abandon;
 mod chain_view;
+mod code;
 mod flow;
 mod harness;
 mod limits;

@@ -104,6 +104,9 @@ fn of_block(event: &Event) -> (&'static str, Value) {
         Event::ServiceDiffers { chain, ours } => {
             ("serviceDiffers", json!({ "chain": id(chain), "ours": id(ours) }))
         }
+        Event::CodeChanged { code_hash, is_known } => {
+            ("codeChanged", json!({ "codeHash": code_hash, "isKnown": is_known }))
+        }
         Event::ServiceUnreadable { why } => ("serviceUnreadable", json!({ "why": why })),
         _ => ("other", json!({})),
     }

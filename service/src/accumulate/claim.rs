@@ -2,7 +2,7 @@
 
 use crate::answer::CLAIM;
 use alloy_primitives::B256;
-use jam::{Hash, WorkDigest, WorkResult, hash::blake2b, merkle::balanced_root};
+use jam::{WorkDigest, WorkResult, hash::blake2b, merkle::balanced_root};
 use types::BlockId;
 
 /// What refine claims: these blocks are valid, one on the other, the first on this parent. The output of every good refinement.
@@ -71,15 +71,19 @@ impl Claim {
     }
 }
 
-/// What a report's digest claims, if it is one of our service with our code, and good.
+/// What a report's digest claims, if it is one of our service, and good.
 ///
-/// Validators and the node look at reports through this and nothing else, so they see the same claims.
-pub fn claim_of(digest: &WorkDigest, service: u32, code_hash: Hash) -> Option<Claim> {
-    if digest.service != service || digest.code_hash != code_hash {
-        return None;
-    }
+/// Validators and the node look at reports through this and nothing else, so they see the same claims. The code that a digest names
+/// is not looked at: the chain takes a report only if that was the service's code then, and accumulates it by the code that the
+/// service has later.
+pub fn claim_of(digest: &WorkDigest, service: u32) -> Option<Claim> {
+    Claim::decode(output_of(digest, service)?)
+}
+
+/// The output of a report's digest, if it is one of our service.
+pub fn output_of(digest: &WorkDigest, service: u32) -> Option<&[u8]> {
     match &digest.result {
-        WorkResult::Output(output) => Claim::decode(output),
-        WorkResult::Failed(_) => None,
+        WorkResult::Output(output) if digest.service == service => Some(output),
+        _ => None,
     }
 }

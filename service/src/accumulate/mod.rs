@@ -32,7 +32,7 @@ mod tests;
 
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
-pub use claim::{Claim, claim_of};
+pub use claim::{Claim, claim_of, output_of};
 pub use host::{Accumulation, COINS, Coins, Host, ORDERS, Orders};
 pub use item::{ITEM_BYTES_MAX, Item};
 pub use storage::{HEAD, StorageError, WAITING};

@@ -148,7 +148,7 @@ fn halves_of_a_run_are_runs_of_their_own() {
 }
 
 #[test]
-fn only_a_good_digest_of_our_service_and_code_claims() {
+fn only_a_good_digest_of_our_service_claims() {
     let code_hash = hash(1, 1);
     let digest = WorkDigest {
         service: 7,
@@ -158,14 +158,15 @@ fn only_a_good_digest_of_our_service_and_code_claims() {
         result: WorkResult::Output(claim(5).encode().to_vec().into()),
         load: RefineLoad { gas_used: 0, imports: 0, extrinsic_count: 3, extrinsic_bytes: 9, exports: 1 },
     };
-    assert_eq!(claim_of(&digest, 7, code_hash), Some(claim(5)));
-    assert_eq!(claim_of(&digest, 8, code_hash), None);
-    assert_eq!(claim_of(&digest, 7, B256::ZERO), None);
+    assert_eq!(claim_of(&digest, 7), Some(claim(5)));
+    assert_eq!(claim_of(&digest, 8), None);
+    let former = WorkDigest { code_hash: B256::ZERO, ..digest.clone() };
+    assert_eq!(claim_of(&former, 7), Some(claim(5)), "reported before an upgrade");
     let failed = WorkDigest { result: WorkResult::Failed(WorkError::Panic), ..digest.clone() };
-    assert_eq!(claim_of(&failed, 7, code_hash), None);
+    assert_eq!(claim_of(&failed, 7), None);
     let longer = [&claim(5).encode()[..], &[0]].concat();
     let longer = WorkDigest { result: WorkResult::Output(longer.into()), ..digest };
-    assert_eq!(claim_of(&longer, 7, code_hash), None);
+    assert_eq!(claim_of(&longer, 7), None);
 }
 
 fn stored(state: &ServiceState) -> BTreeMap<jam::spec::StateKey, alloy_primitives::Bytes> {

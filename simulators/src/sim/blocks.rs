@@ -3,6 +3,7 @@
 
 use super::{
     network::{CODE_HASH, PARAMS, SERVICE},
+    owner::CODES,
     users,
 };
 use alloy_consensus::Transaction as _;
@@ -12,7 +13,7 @@ use driver::{
     Added, Blocks, Broken, EvmBlocks, EvmBuilder, EvmHistory, NotSealed, OpenBlock, PackJob, PackOutcome,
     Package, Removed, journal::Unfinished,
 };
-use jam::{Ed25519Secret, PackageHash, RefineContext, codec::Encode, hash::blake2b};
+use jam::{Ed25519Secret, Hash, PackageHash, RefineContext, codec::Encode, hash::blake2b};
 use queue::Size;
 use service::{Config, accumulate::Claim, genesis::Genesis};
 use state::{CodeSet, MemoryValues};
@@ -61,6 +62,9 @@ pub(super) trait Kind: Blocks<Sealed: Clone> {
     /// What a version was built against.
     fn context(package: &Self::Package) -> RefineContext;
 
+    /// The code of the service that a version names.
+    fn code_hash(package: &Self::Package) -> Hash;
+
     /// The whole bundle, if validators refine it.
     fn bundle(package: &Self::Package) -> Option<Bytes>;
 }
@@ -74,6 +78,8 @@ pub(super) struct HashBlocks {
     nonces: BTreeMap<Address, u64>,
     /// Runs that are packed, by their first block.
     packed: BTreeMap<u64, Run>,
+    /// The code of the service that they are packed for.
+    code_hash: Hash,
 }
 
 /// An open block that will be a hash.
@@ -90,6 +96,7 @@ pub(super) struct HashPackage {
     run: Run,
     hash: PackageHash,
     context: RefineContext,
+    code_hash: Hash,
 }
 
 /// Blocks to be packed, or packed: as many as a package holds.
@@ -97,14 +104,16 @@ pub(super) struct HashPackage {
 pub(super) struct HashJob {
     blocks: Vec<BlockId>,
     is_fixed: bool,
+    code_hash: Hash,
 }
 
 impl PackJob for HashJob {
-    type Done = Vec<BlockId>;
+    type Done = Self;
 
-    fn pack(self) -> Vec<BlockId> {
+    fn pack(mut self) -> Self {
         let holds = if self.is_fixed { usize::MAX } else { PACKAGE_BLOCKS_MAX };
-        self.blocks.into_iter().take(holds).collect()
+        self.blocks.truncate(holds);
+        self
     }
 }
 
@@ -202,6 +211,13 @@ impl Blocks for HashBlocks {
         BLOCK_TXS_MAX
     }
 
+    fn set_code(&mut self, code_hash: Hash) -> bool {
+        if core::mem::replace(&mut self.code_hash, code_hash) != code_hash {
+            self.packed.clear();
+        }
+        true
+    }
+
     fn open(&self, _now_secs: u64, build: u64) -> Result<HashOpen, Broken> {
         Ok(HashOpen { build, transactions: vec![], nonces: self.nonces.clone() })
     }
@@ -222,13 +238,14 @@ impl Blocks for HashBlocks {
         let blocks = run.numbers().map(|number| self.unfinished.get(&number).map(|sealed| sealed.block));
         let missing = || Broken::State(format!("a block of {run} is not here"));
         let blocks = blocks.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
-        Ok(HashJob { blocks, is_fixed })
+        Ok(HashJob { blocks, is_fixed, code_hash: self.code_hash })
     }
 
-    fn packed(&mut self, done: Vec<BlockId>) -> PackOutcome {
-        let (first, last) = (done[0], done[done.len() - 1]);
+    fn packed(&mut self, done: HashJob) -> PackOutcome {
+        let (first, last) = (done.blocks[0], done.blocks[done.blocks.len() - 1]);
         let is_here = |block: BlockId| self.id_of(block.number) == Some(block);
-        let run = (is_here(first) && is_here(last)).then_some(Run { first, last });
+        let run = (is_here(first) && is_here(last) && done.code_hash == self.code_hash)
+            .then_some(Run { first, last });
         if let Some(run) = run {
             self.packed.insert(first.number, run);
         }
@@ -244,8 +261,10 @@ impl Blocks for HashBlocks {
         if self.packed.get(&run.first.number) != Some(&run) {
             return Err(Broken::State(format!("{run} is sent and not packed")));
         }
-        let hash = blake2b(&[run.first.hash.as_slice(), run.last.hash.as_slice(), &context.encode()]);
-        Ok(Some(HashPackage { run, hash: PackageHash(hash), context }))
+        let code_hash = self.code_hash;
+        let blocks = [run.first.hash.as_slice(), run.last.hash.as_slice()].concat();
+        let hash = blake2b(&[&blocks, code_hash.as_slice(), &context.encode()]);
+        Ok(Some(HashPackage { run, hash: PackageHash(hash), context, code_hash }))
     }
 
     fn restore(&mut self, block: Sealed) {
@@ -297,8 +316,13 @@ impl Kind for HashBlocks {
 
     fn after((): &(), finals: &[Sealed], _unfinished: &[Sealed]) -> Self {
         let final_id = finals.last().map_or(Self::genesis(&()), |sealed| sealed.block);
-        let mut blocks =
-            Self { final_id, unfinished: BTreeMap::new(), nonces: BTreeMap::new(), packed: BTreeMap::new() };
+        let mut blocks = Self {
+            final_id,
+            unfinished: BTreeMap::new(),
+            nonces: BTreeMap::new(),
+            packed: BTreeMap::new(),
+            code_hash: CODE_HASH,
+        };
         finals.iter().for_each(|sealed| blocks.add(sealed.clone()));
         blocks.unfinished.clear();
         blocks
@@ -310,6 +334,10 @@ impl Kind for HashBlocks {
 
     fn context(package: &HashPackage) -> RefineContext {
         package.context.clone()
+    }
+
+    fn code_hash(package: &HashPackage) -> Hash {
+        package.code_hash
     }
 
     fn bundle(_package: &HashPackage) -> Option<Bytes> {
@@ -347,7 +375,11 @@ impl Kind for RealBlocks {
         bundler.mistake = mistake;
         // A few blocks fill a package.
         bundler.limits.run_gas_max = 40 * 21_000;
-        let mut builder = EvmBuilder::new(bundler, Ed25519Secret::trivial(9));
+        let mut builder = EvmBuilder::new(bundler, builder_key(CODE_HASH));
+        for code_hash in CODES {
+            builder.configs.insert(code_hash, config_under(code_hash));
+            builder.other_secrets.push(builder_key(code_hash));
+        }
         builder.beneficiary = Address::repeat_byte(0xfe);
         RealSetup { genesis, builder, mistake }
     }
@@ -381,19 +413,32 @@ impl Kind for RealBlocks {
         package.bundle.package.context.clone()
     }
 
+    fn code_hash(package: &Packaged) -> Hash {
+        package.bundle.package.items[0].code_hash
+    }
+
     fn bundle(package: &Packaged) -> Option<Bytes> {
         Some(package.bytes())
     }
 }
 
-/// The configuration of the service, for builder and validators.
+/// The configuration of the service at first, for builder and validators.
 pub(super) fn service_config() -> Config {
-    Config::new(SERVICE, CODE_HASH, Ed25519Secret::trivial(9).public())
+    config_under(CODE_HASH)
 }
 
-/// What validators say about a bundle.
-pub(super) fn refine(bundle: &Bytes) -> Result<Claim, String> {
-    service::refine::refine(bundle, &service_config(), &PARAMS)
+/// The configuration that a code of the service has. Each has another builder's key.
+fn config_under(code_hash: Hash) -> Config {
+    Config::new(SERVICE, code_hash, builder_key(code_hash).public())
+}
+
+fn builder_key(code_hash: Hash) -> Ed25519Secret {
+    Ed25519Secret::trivial(9 + u32::from(code_hash[0] - CODE_HASH[0]))
+}
+
+/// What validators say about a bundle that names this code.
+pub(super) fn refine(bundle: &Bytes, code_hash: Hash) -> Result<Claim, String> {
+    service::refine::refine(bundle, &config_under(code_hash), &PARAMS)
         .map(|output| output.claim)
         .map_err(|error| error.to_string())
 }

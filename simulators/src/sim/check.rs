@@ -89,6 +89,8 @@ impl Checker {
         self.require(life >= margin, || {
             format!("8: {block} sent with an anchor that lives for {life} blocks")
         });
+        let (named, code) = (K::code_hash(&outgoing.packaged), driver.service().best_code.hash);
+        self.require(named == code, || format!("23: {block} names code {named}, the service has {code}"));
         let is_connected = outgoing.guarantors.iter().any(|key| node.peers().contains(key));
         self.require(is_connected, || {
             format!("21: {block} submitted on core {}, where no guarantor is connected", outgoing.core)

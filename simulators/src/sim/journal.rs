@@ -119,9 +119,9 @@ impl<K: Kind> Journal<K> {
                 self.blocks.insert(sealed.block.hash, sealed);
             }
             Entry::Queue(record) => self.apply_record(record),
-            Entry::Checkpoint { start, service } => {
+            Entry::Checkpoint { start, service, code } => {
                 let start = Start::decode(&start, &PARAMS).expect("the driver encoded it");
-                self.checkpoint = Some(Checkpoint { start, service });
+                self.checkpoint = Some(Checkpoint { start, service, code });
             }
         }
     }

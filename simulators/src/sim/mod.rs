@@ -13,6 +13,7 @@ mod faults;
 mod journal;
 mod network;
 mod node;
+mod owner;
 mod users;
 mod world;
 
@@ -78,6 +79,7 @@ pub const BUGS: &[(&str, Bug)] = &[
     ("release-half-a-run", Bug::Queue(Mistake::ReleaseHalfRun)),
     ("probe-shares-a-run", Bug::Queue(Mistake::ProbeSharesRun)),
     ("suspects-share-a-run", Bug::Queue(Mistake::SuspectsShareRun)),
+    ("upgrade-forgets-in-flight", Bug::Queue(Mistake::UpgradeForgetsInFlight)),
     ("dissolved-blocks-change", Bug::Bundler(bundler::Mistake::DissolvedBlocksChange)),
 ];
 

@@ -1,6 +1,9 @@
 //! The simulated chain: validators that guarantee, assure, author, fork and finalize, honestly but not reliably.
 
-use super::faults::{Fault, Faults};
+use super::{
+    faults::{Fault, Faults},
+    owner::{CODES, Owner},
+};
 use harness::rng::Rng;
 use jam::{
     Block, Hash, HeaderHash, PackageHash, Params, RefineContext, WorkReport, WorkResult,
@@ -12,7 +15,10 @@ use jam::{
     state::{RecentBlock, RecentBlocks},
 };
 use queue::{ServiceTracker, ServiceView};
-use service::accumulate::{Claim, Outcome, ServiceState, claim_of};
+use service::{
+    accumulate::{Claim, Outcome, ServiceState, claim_of},
+    order::Order,
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -21,8 +27,8 @@ use types::BlockId;
 
 /// The service that our packages are for.
 pub(super) const SERVICE: u32 = 7;
-/// Its code.
-pub(super) const CODE_HASH: Hash = Hash::repeat_byte(0xcc);
+/// Its code at first.
+pub(super) const CODE_HASH: Hash = CODES[0];
 /// The chain's parameters.
 pub(super) const PARAMS: Params = Params::TINY;
 /// How long a slot lasts.
@@ -37,7 +43,10 @@ struct Held {
     core: u16,
     context: RefineContext,
     anchor_height: u64,
-    claim: Claim,
+    /// The code that it names.
+    code_hash: Hash,
+    /// What refining it gives.
+    output: Bytes,
     /// Not reported before this slot.
     from_slot: u32,
     /// Once reported on a branch it is forgotten: the guarantee stays on a side that may lose.
@@ -56,6 +65,8 @@ pub(super) struct Parcel {
     pub context: RefineContext,
     /// The height of its anchor.
     pub anchor_height: u64,
+    /// The code that it names.
+    pub code_hash: Hash,
     /// What refining it gives.
     pub claim: Claim,
     /// Whether no validator can refine it.
@@ -87,11 +98,17 @@ pub(super) struct Network {
     withheld: BTreeMap<PackageHash, u32>,
     stalled_until: u32,
     salt: u64,
+    owner: Owner,
 }
 
 impl Network {
     /// A fresh chain whose service has applied `head`.
-    pub(super) fn new(author: Author, head: BlockId, mistake: Option<service::accumulate::Mistake>) -> Self {
+    pub(super) fn new(
+        author: Author,
+        head: BlockId,
+        mistake: Option<service::accumulate::Mistake>,
+        owner: Owner,
+    ) -> Self {
         let truth = Follower::new(PARAMS, author.start(), Limits::default());
         let tip = truth.finalized().hash;
         let mut tracker =
@@ -114,6 +131,7 @@ impl Network {
             withheld: BTreeMap::new(),
             stalled_until: 0,
             salt: 0,
+            owner,
         }
     }
 
@@ -149,11 +167,14 @@ impl Network {
     }
 
     fn advance(&mut self, update: &Update) {
+        let code = self.service.finalized_code.hash;
         self.service = self.tracker.view(&self.truth, update);
+        if self.service.finalized_code.hash != code {
+            self.owner.upgraded();
+        }
         let reports = update.finalized.iter().flat_map(|(_, reports)| reports);
-        for claim in reports
-            .flat_map(|pending| &pending.report.digests)
-            .filter_map(|digest| claim_of(digest, SERVICE, CODE_HASH))
+        for claim in
+            reports.flat_map(|pending| &pending.report.digests).filter_map(|digest| claim_of(digest, SERVICE))
         {
             let outcome = match self.mistake {
                 Some(mistake) => self.final_state.apply_as(&claim, mistake),
@@ -182,7 +203,7 @@ impl Network {
     ) -> Result<(), String> {
         let mut parcel = parcel;
         if let Some(bundle) = &parcel.bundle {
-            let claim = super::blocks::refine(bundle)?;
+            let claim = super::blocks::refine(bundle, parcel.code_hash)?;
             let expected = (parcel.claim.parent, parcel.claim.first, parcel.claim.last);
             if (claim.parent, claim.first, claim.last) != expected {
                 return Err(format!("it refines to blocks {} to {}", claim.first, claim.last));
@@ -192,14 +213,15 @@ impl Network {
         if parcel.poisonous {
             return Ok(());
         }
-        let Parcel { package, core, context, anchor_height, claim, .. } = parcel;
+        let Parcel { package, core, context, anchor_height, code_hash, claim, .. } = parcel;
         let once = faults.has(Fault::Fork) && rng.chance(500);
         self.held.push(Held {
             package,
             core,
             context,
             anchor_height,
-            claim,
+            code_hash,
+            output: claim.encode().to_vec().into(),
             from_slot,
             once,
             reported: false,
@@ -253,6 +275,10 @@ impl Network {
     }
 
     fn make_block(&mut self, parent: HeaderHash, slot: u32, faults: &mut Faults, rng: &mut Rng) -> Block {
+        if let Some(order) = self.owner.order(slot, self.service.finalized_code) {
+            self.hold_order(&order, parent, slot);
+        }
+        let code_hash = self.tracker.code_at(&self.truth, parent).hash;
         let view = self.truth.view_from(parent).expect("tips are kept");
         let busy = (0..PARAMS.cores).filter_map(|core| Some((core, view.core(core)?))).collect::<Vec<_>>();
         let mut available = Vec::new();
@@ -271,7 +297,7 @@ impl Network {
         let mut reports: BTreeMap<u16, WorkReport> = BTreeMap::new();
         let mut packages = BTreeSet::new();
         for held in &mut self.held {
-            let due = held.from_slot <= slot && !(held.once && held.reported);
+            let due = held.from_slot <= slot && !(held.once && held.reported) && held.code_hash == code_hash;
             let taken = reports.contains_key(&held.core) || !packages.insert(held.package);
             if due && !taken && free(held.core) && is_reportable(&view, held, slot) {
                 held.reported = true;
@@ -281,6 +307,26 @@ impl Network {
         self.salt += 1;
         let reports = reports.into_values().collect();
         self.author.block(&view, slot, Body { reports, available, salt: self.salt })
+    }
+
+    /// Guarantors have an order of the owner, before anything else: it names the code that the finalized chain has.
+    fn hold_order(&mut self, order: &Order, parent: HeaderHash, slot: u32) {
+        let view = self.truth.view_from(parent).expect("tips are kept");
+        let core = (slot % u32::from(PARAMS.cores)) as u16;
+        let package = PackageHash(blake2b(&[b"order", &order.encode(), &slot.to_le_bytes()]));
+        let (anchor, anchor_height) = (view.head().hash, view.head().height);
+        let held = Held {
+            package,
+            core,
+            context: self.author.report(&view, package, core, anchor).context,
+            anchor_height,
+            code_hash: self.service.finalized_code.hash,
+            output: order.encode().to_vec().into(),
+            from_slot: slot + 1,
+            once: false,
+            reported: false,
+        };
+        self.held.insert(0, held);
     }
 
     /// Forgets what can never be reported any more.
@@ -338,8 +384,8 @@ fn report_of(author: &Author, view: &ChainView<'_>, held: &Held) -> WorkReport {
     let mut report = author.report(view, held.package, held.core, held.context.anchor);
     report.context = held.context.clone();
     let digest = &mut report.digests[0];
-    (digest.service, digest.code_hash) = (SERVICE, CODE_HASH);
-    digest.result = WorkResult::Output(held.claim.encode().to_vec().into());
+    (digest.service, digest.code_hash) = (SERVICE, held.code_hash);
+    digest.result = WorkResult::Output(held.output.clone());
     report
 }
 

@@ -64,6 +64,8 @@ pub struct Fields<'a> {
     pub chain: Option<BlockId>,
     /// The service's head that this node expects.
     pub local: Option<BlockId>,
+    /// The hash of the service's code.
+    pub code: Option<B256>,
     /// What went wrong.
     pub error: Option<&'a str>,
 }
@@ -92,6 +94,7 @@ impl Fields<'_> {
             can_submit: None,
             chain: None,
             local: None,
+            code: None,
             error: None,
         }
     }
@@ -138,9 +141,10 @@ impl Event {
             | Self::Dissolved { .. }
             | Self::RunRefused { .. }
             | Self::Released { .. } => self.queue_fields(),
-            Self::ServiceDiffers { .. } | Self::ServiceUnreadable { .. } | Self::ForeignHead { .. } => {
-                self.service_fields()
-            }
+            Self::ServiceDiffers { .. }
+            | Self::ServiceUnreadable { .. }
+            | Self::CodeChanged { .. }
+            | Self::ForeignHead { .. } => self.service_fields(),
             Self::Added { .. }
             | Self::Promoted { .. }
             | Self::Demoted { .. }
@@ -207,6 +211,16 @@ impl Event {
             Self::ServiceUnreadable { why } => {
                 Fields { error: Some(why), ..Fields::new(Subject::Service, "service state unreadable") }
             }
+            Self::CodeChanged { code_hash, is_known: true } => {
+                Fields { code: Some(*code_hash), ..Fields::new(Subject::Service, "service code changed") }
+            }
+            Self::CodeChanged { code_hash, .. } => Fields {
+                code: Some(*code_hash),
+                ..Fields::new(
+                    Subject::Service,
+                    "service code changed to one without configuration or key, building stops",
+                )
+            },
             Self::ForeignHead { head } => Fields {
                 chain: Some(*head),
                 ..Fields::new(Subject::Service, "service head was not built here, building stops")
@@ -273,6 +287,7 @@ impl fmt::Display for Fields<'_> {
         field(f, "can_submit", self.can_submit)?;
         field(f, "chain", self.chain)?;
         field(f, "local", self.local)?;
+        field(f, "code", self.code)?;
         self.error.map_or(Ok(()), |error| write!(f, " error={error:?}"))
     }
 }
@@ -352,6 +367,8 @@ mod tests {
             Event::Dissolved { run, second: block },
             Event::RunRefused { run, why: why.clone() },
             Event::ServiceUnreadable { why },
+            Event::CodeChanged { code_hash: hash, is_known: true },
+            Event::CodeChanged { code_hash: hash, is_known: false },
             Event::ForeignHead { head: block },
         ] {
             assert_ne!(event.fields().message, "unknown event", "{event:?}");

@@ -241,6 +241,13 @@ pub enum Event {
         /// Why.
         why: String,
     },
+    /// The service has another code at the best block: packages name it from now on.
+    CodeChanged {
+        /// The hash of the code.
+        code_hash: B256,
+        /// Whether its configuration and its builder's key are here. If not, building stops until they are.
+        is_known: bool,
+    },
     /// The service's head was not built here. Building stops.
     ForeignHead {
         /// The head.

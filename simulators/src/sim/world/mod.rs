@@ -12,6 +12,7 @@ use super::{
     journal::{Journal, Location},
     network::{Network, PARAMS, Parcel, SLOT_MS},
     node::Node,
+    owner::Owner,
     users,
 };
 use alloy_primitives::{Address, B256};
@@ -105,7 +106,7 @@ impl<K: Kind> Simulation<K> {
         let senders = rng.within(2, 6);
         let setup = K::setup(senders, options.bundler_mistake());
         let genesis = K::genesis(&setup);
-        let network = Network::new(author, genesis, options.service_mistake());
+        let network = Network::new(author, genesis, options.service_mistake(), Owner::new(seed));
         let mut simulation = Self {
             options: options.clone(),
             setup,

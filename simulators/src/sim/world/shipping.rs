@@ -60,6 +60,7 @@ impl<K: Kind> Simulation<K> {
             core: outgoing.core,
             context: K::context(&outgoing.packaged),
             anchor_height,
+            code_hash: K::code_hash(&outgoing.packaged),
             claim,
             poisonous,
             bundle: K::bundle(&outgoing.packaged),

@@ -4,7 +4,7 @@
 use alloy_primitives::{Address, B256, U256};
 use harness::blocks::{self, Call, MemoryChain, SERVICE, Wallet, contracts};
 use jam::{HeaderHash, PackageHash, Params, follow::Start, sample::Author};
-use queue::{QueuedBlock, Record, Size, Version};
+use queue::{QueuedBlock, Record, ServiceCode, Size, Version};
 use service::{accumulate::ServiceState, genesis::Genesis};
 use state::{Layer, Tree};
 use std::sync::{Arc, LazyLock};
@@ -107,7 +107,7 @@ pub(super) fn batch(step: &[Deed]) -> Batch {
             Deed::Seal(build, block) => batch.sealed(build, *block),
             Deed::Queue(record) => batch.queue(record),
             Deed::Checkpoint(head) => {
-                batch.checkpoint(&start(), &service_state(head));
+                batch.checkpoint(&start(), &service_state(head), ServiceCode::new(B256::ZERO));
             }
         }
     }
@@ -176,6 +176,7 @@ fn submitted(block: u64) -> Deed {
         number: 1,
         package: PackageHash(B256::with_last_byte(block as u8)),
         context: blocks::context(block as u8),
+        code_hash: B256::ZERO,
         anchor_height: 9,
         core: 1,
         sent_at: at(5_000),
