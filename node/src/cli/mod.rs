@@ -24,6 +24,7 @@ mod prompt;
 mod queue;
 mod scratch;
 mod send;
+mod service;
 mod setup;
 mod show;
 mod stop;
@@ -105,6 +106,9 @@ enum Command {
         after_help = "Examples:\n  pectin inspect witness witness.bin\n  pectin inspect block block.bin --chain-spec net/chain-spec.json --json\n  pectin inspect bundle --block 7 --out ./bundle-7\n  pectin inspect bundle --block 7 --out ./bundle-7 --data-dir ./chain"
     )]
     Inspect(inspect::InspectArgs),
+    /// The service's code as a file, and its owner's orders.
+    #[command(after_help = "Example:\n  pectin service export service.code --chain-spec net/chain-spec.json")]
+    Service(service::ServiceArgs),
     /// Looks after the data directory.
     #[command(after_help = "Example:\n  pectin db check --data-dir ./chain")]
     Db(db::DbArgs),
@@ -153,6 +157,7 @@ pub fn run() -> std::process::ExitCode {
         Command::Queue(args) => queue::run_queue(&args),
         Command::Bundle(args) => queue::run_bundle(&args),
         Command::Inspect(args) => inspect::run(&args),
+        Command::Service(args) => service::run(&args),
         Command::Db(args) => db::run(&args),
         Command::Doctor(args) => doctor::run(*args),
         Command::Load(args) => load::run(&args),

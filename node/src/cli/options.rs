@@ -209,6 +209,10 @@ options! {
         = "none" like "e3r2oc62zwfj3crnuifuvsxvbtlzetk4o5qyhetkhagsc2fgl2oka@203.0.113.7:40000",
     /// The number of the service that blocks are for; a chain specification with another one is refused.
     "Network" service_id "service-id" "PECTIN_SERVICE_ID": u32 = "the one in the chain specification" like "7",
+    /// Codes that the service may get while the node runs (`pectin service export`): files, separated by commas.
+    "Network" service_codes "service-codes" "PECTIN_SERVICE_CODES": String = "none" like "next.code",
+    /// Keys that sign blocks under those codes, where they name another builder: files, separated by commas.
+    "Network" builder_keys "builder-keys" "PECTIN_BUILDER_KEYS": String = "none" like "next-builder.key",
     /// The service that keeps the code of the authorizer, which lets packages onto cores.
     "Network" authorizer_host "authorizer-host" "PECTIN_AUTHORIZER_HOST": u32 = "the service" like "7",
     /// The hash of the authorizer's code.

@@ -202,7 +202,7 @@ impl Setup {
             SocketAddr::new(options.http_addr.unwrap_or(LOCALHOST), options.http_port.unwrap_or(HTTP_PORT));
         Ok(runtime::Config {
             driver,
-            builder: self.builder(service),
+            builder: self.builder(service)?,
             genesis: self.genesis.id(),
             jam_genesis: spec.genesis_hash(),
             network_key: self.secret.clone(),
@@ -244,12 +244,23 @@ impl Setup {
         settings
     }
 
-    fn builder(&self, service: service::Config) -> EvmBuilder {
+    fn builder(&self, service: service::Config) -> Result<EvmBuilder, Failure> {
         let mut builder = EvmBuilder::new(self.bundler(service), self.secret.clone());
         builder.beneficiary = self.options.fee_recipient.unwrap_or_default();
         // What is folded leaves memory before: see `store::Options::window_blocks`.
         builder.states_kept = u64::MAX;
-        builder
+        for path in listed(self.options.service_codes.as_deref()) {
+            let (config, _) = super::service::read(Path::new(path), service.service)?;
+            if (config.chain_id, config.genesis) != (service.chain_id, service.genesis) {
+                let chain = service.chain_id;
+                return Err(Failure::Usage(format!("--service-codes: {path} is not for chain id {chain}")));
+            }
+            builder.configs.insert(config.code_hash, config);
+        }
+        for path in listed(self.options.builder_keys.as_deref()) {
+            builder.other_secrets.push(read_key(Path::new(path))?);
+        }
+        Ok(builder)
     }
 
     fn bundler(&self, service: service::Config) -> Bundler {
@@ -336,6 +347,11 @@ impl Setup {
         write_secret(&path, &token).map_err(|why| Failure::Usage(format!("{}: {why}", path.display())))?;
         Ok(token)
     }
+}
+
+/// The names in a list.
+fn listed(names: Option<&str>) -> impl Iterator<Item = &str> {
+    names.into_iter().flat_map(|names| names.split(',')).map(str::trim).filter(|name| !name.is_empty())
 }
 
 /// Validators that were named besides those of the chain specification.

@@ -13,10 +13,7 @@ use jam::{
     sample::{Author, Body, allow_simulated_keys},
     state::{RecentBlock, RecentBlocks},
 };
-use service::{
-    accumulate::{Claim, ServiceState},
-    order::Order,
-};
+use service::accumulate::{Claim, ServiceState};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     time::Duration,
@@ -361,7 +358,7 @@ impl World {
 
     /// The report of an order of the service's owner on a core.
     #[cfg(test)]
-    pub(crate) fn report_of_order(&self, order: &Order, core: u16) -> WorkReport {
+    pub(crate) fn report_of_order(&self, order: &service::order::Order, core: u16) -> WorkReport {
         let view = self.follower.view();
         let anchor = view.recent().nth(1).map_or(view.head().hash, |block| block.hash);
         let package = PackageHash(blake2b(&[b"order", &order.encode()]));

@@ -11,14 +11,23 @@ fn order(number: u64, action: Action) -> Order {
     Order { number, action, code_hash: NEW, code_len: 5 }
 }
 
-/// The owner requests the code and upgrades to it, by reports on a core.
+/// An order of the owner is reported on a core, and accumulated in the next block.
+fn obey(world: &mut World, order: &Order, core: u16) {
+    let report = world.report_of_order(order, core);
+    let (parent, slot) = (world.head(), world.follower.view().head().slot + 1);
+    world.raw_block_on(parent, slot, vec![report], &[]);
+    world.block(&[], &[core]);
+}
+
+/// A chain on which the new code is requested.
+fn requested() -> World {
+    let mut world = World::running(config());
+    obey(&mut world, &order(1, Action::Request), 1);
+    world
+}
+
 fn upgrade(world: &mut World, core: u16) {
-    for (number, action) in [(1, Action::Request), (2, Action::Upgrade)] {
-        let report = world.report_of_order(&order(number, action), core);
-        let (parent, slot) = (world.head(), world.follower.view().head().slot + 1);
-        world.raw_block_on(parent, slot, vec![report], &[]);
-        world.block(&[], &[core]);
-    }
+    obey(world, &order(2, Action::Upgrade), core);
     assert_eq!(world.queue.code_hash(), Some(NEW));
 }
 
@@ -33,7 +42,7 @@ fn codes(world: &World, block: u64) -> Vec<(u32, bool, bool)> {
 
 #[test]
 fn what_is_out_gets_a_version_for_the_new_code_that_counts_against_nothing() {
-    let mut world = World::running(config());
+    let mut world = requested();
     world.seal(1);
     assert_eq!(world.send_in_window(), [(1, 1, 0)]);
     upgrade(&mut world, 1);
@@ -49,13 +58,9 @@ fn what_is_out_gets_a_version_for_the_new_code_that_counts_against_nothing() {
 
 #[test]
 fn a_report_with_the_former_code_still_counts() {
-    let mut world = World::running(config());
+    let mut world = requested();
     world.seal(1);
     assert_eq!(world.send_in_window(), [(1, 1, 0)]);
-    let request = world.report_of_order(&order(1, Action::Request), 1);
-    let (parent, slot) = (world.head(), world.follower.view().head().slot + 1);
-    world.raw_block_on(parent, slot, vec![request], &[]);
-    world.block(&[], &[1]);
     let upgrade = world.report_of_order(&order(2, Action::Upgrade), 1);
     let ours = world.report(1, 1);
     let (parent, slot) = (world.head(), world.follower.view().head().slot + 1);
@@ -70,7 +75,7 @@ fn a_report_with_the_former_code_still_counts() {
 
 #[test]
 fn a_fork_without_the_upgrade_has_the_former_code_again() {
-    let mut world = World::running(config());
+    let mut world = requested();
     world.finality_lag = None;
     world.seal(1);
     let fork = world.head();
@@ -91,7 +96,7 @@ fn a_fork_without_the_upgrade_has_the_former_code_again() {
 
 #[test]
 fn a_restart_does_not_send_the_former_bytes() {
-    let mut world = World::running(config());
+    let mut world = requested();
     world.seal(1);
     world.answer = None;
     assert_eq!(world.send_in_window(), [(1, 1, 0)]);

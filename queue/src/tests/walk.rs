@@ -42,7 +42,7 @@ fn walk(config: Config, seed: u64, steps: usize, seen: &mut Seen) {
 #[test]
 fn any_order_of_anything_ends_well() {
     let mut seen = Seen::default();
-    for seed in 0..30 {
+    for seed in 0..40 {
         for config in [config(), runs_config(), spec_config()] {
             println!("seed {seed}, {:?}, {} blocks", config.policy, config.run_blocks_max);
             walk(config, seed, 120, &mut seen);

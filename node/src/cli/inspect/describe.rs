@@ -28,6 +28,7 @@ pub(super) fn describe(kind: Kind, bytes: &Bytes, params: &Params) -> Result<Val
         Kind::Block => Ok(block(&Block::decode(bytes, params).map_err(malformed)?)),
         Kind::Witness => witness(bytes),
         Kind::Header => header_of(bytes),
+        Kind::Service => crate::cli::service::describe(bytes),
     }
 }
 

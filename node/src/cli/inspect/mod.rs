@@ -35,6 +35,8 @@ pub(super) enum Kind {
     Witness,
     /// The header of an EVM block, in RLP.
     Header,
+    /// The service's code: its program and its configuration.
+    Service,
 }
 
 /// What to look at.
