@@ -9,6 +9,7 @@ use super::{
     curves::{Curve, G1, G2, Pairing},
     fields::{Fq, own2},
     is_one, read_field,
+    root::root,
 };
 use crate::{field, multiply};
 use alloc::boxed::Box;
@@ -85,7 +86,7 @@ fn read_compressed(bytes: &Coordinate) -> Option<Affine<G1>> {
         return (!greater && x == [0; 48]).then(Affine::identity);
     }
     let x = read_field(&x)?;
-    let y = (x.square() * x + <G1 as SWCurveConfig>::COEFF_B).sqrt()?;
+    let y = root(&(x.square() * x + <G1 as SWCurveConfig>::COEFF_B))?;
     let y = if is_greater(&y) == greater { y } else { -y };
     let point = Affine::new_unchecked(x, y);
     point.is_in_correct_subgroup_assuming_on_curve().then_some(point)

@@ -6,6 +6,7 @@
 mod curves;
 mod fields;
 pub mod kzg;
+mod root;
 
 use crate::{field, multiply};
 use alloc::vec::Vec;
@@ -108,7 +109,7 @@ fn is_one(product: &MillerLoopOutput<Pairing>) -> bool {
 
 /// The point of the group that a number below the prime stands for (the simplified map of Shallue, van de Woestijne and Ulas).
 pub fn map_to_g1(number: &Coordinate) -> Option<[u8; 96]> {
-    let point = WBMap::<G1>::map_to_curve(read_field(number)?).ok()?;
+    let point = root::map(&read_field(number)?);
     Some(write1(&G1::clear_cofactor(&point).into_group()))
 }
 

@@ -57,6 +57,8 @@ fn changed(bytes: &[u8; 64], bit: usize) -> [u8; 64] {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn signatures_of_p256_are_judged_as_by_another_library(
         hash: [u8; 32], secret: [u8; 32], nonce: [u8; 32], bit in 0_usize..512,
@@ -96,7 +98,7 @@ fn edges_of_p256_are_judged_as_by_another_library() {
     let order: [u8; 32] = (-Scalar::ONE).to_repr().into();
     let mut above = order;
     above[31] += 1;
-    let small = [0_u64, 1, 2, 3, 15, 16, 17, 31, 32].map(Scalar::from);
+    let small = [0_u64, 1, 2, 15, 17].map(Scalar::from);
     let scalars = small.iter().flat_map(|small| [*small, -*small]).collect::<Vec<_>>();
     let mut valid = 0;
     for secret in &scalars {
@@ -109,7 +111,7 @@ fn edges_of_p256_are_judged_as_by_another_library() {
             }
         }
     }
-    assert!(valid > 1000, "{valid}");
+    assert!(valid > 200, "{valid}");
     let (signature, key) = signed(&[7; 32], Scalar::from(5_u64), Scalar::from(9_u64)).unwrap();
     let edges = [[0; 32], [255; 32], order, above, bytes(&[u64::MAX, 0xffff_ffff, 0, 0xffff_ffff_0000_0001])];
     for first in edges {
@@ -128,7 +130,7 @@ fn edges_of_p256_are_judged_as_by_another_library() {
 fn x_above_the_order_of_p256_counts() {
     let n = [0xf3b9_cac2_fc63_2551, 0xbce6_faad_a717_9e84, u64::MAX, 0xffff_ffff_0000_0000];
     let mut found = 0;
-    for small in 1..200_u64 {
+    for small in 1..60_u64 {
         let (sum, _) = field::sum(&n, &[small, 0, 0, 0]);
         let compressed = [&[2][..], &bytes(&sum)].concat();
         let Ok(point) = PublicKey::from_sec1_bytes(&compressed) else { continue };
@@ -138,7 +140,7 @@ fn x_above_the_order_of_p256_counts() {
         let key = coordinates(&(rest * r.invert().unwrap())).unwrap();
         found += u32::from(same(&hash, &joined(r.to_repr(), s.to_repr()), &key));
     }
-    assert!(found > 50, "{found}");
+    assert!(found > 10, "{found}");
 }
 
 struct Full;
