@@ -15,7 +15,7 @@ export PECTIN_PVM_ROOT=$cache/root
 blob=service/pectin.jam
 packages=(rustc-web libstd-rust-web-1.96 libstd-rust-web-dev rust-web-src libllvm22 lld-22)
 # What a blob is made of, besides the compiler.
-sources=(guest service state jam types ecrecover signatures blake2b Cargo.toml pure.clippy.toml)
+sources=(guest service state jam types ecrecover signatures precompiles blake2b Cargo.toml pure.clippy.toml)
 
 on_debian() { [ -e /etc/debian_version ] && command -v apt-get >/dev/null; }
 

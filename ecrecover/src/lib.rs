@@ -28,9 +28,6 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 
-#[cfg(any(test, not(feature = "std")))]
-extern crate alloc;
-
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 mod curve;
 #[cfg(all(feature = "std", target_arch = "x86_64"))]

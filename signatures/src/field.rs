@@ -4,6 +4,8 @@
 //! after each operation. Only what comes in from outside must be below p ([`Element::parse`]), and comparisons look at
 //! both forms.
 
+use crate::inverse;
+
 pub(crate) type Limbs = [u64; 4];
 
 /// 2²⁵⁶ − p. So what is above 2²⁵⁶ counts `C` times below.
@@ -17,7 +19,7 @@ pub(crate) struct Element(pub(crate) Limbs);
 
 /// `sum + a · b + carry`, its low and its high half. It always fits.
 #[inline(always)]
-pub(crate) fn multiply_add(sum: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
+pub fn multiply_add(sum: u64, a: u64, b: u64, carry: u64) -> (u64, u64) {
     if cfg!(target_arch = "riscv64") {
         return multiply_add_without_flags(sum, a, b, carry);
     }
@@ -249,7 +251,7 @@ impl Element {
         power
     }
 
-    /// To the powers 2² − 1, 2²² − 1 and 2²²³ − 1, of which the exponents below are made.
+    /// To the powers 2² − 1, 2²² − 1 and 2²²³ − 1, of which the exponent below is made.
     fn towers(&self) -> [Self; 3] {
         let x2 = self.square().mul(self);
         let x3 = x2.square().mul(self);
@@ -265,12 +267,10 @@ impl Element {
         [x2, x22, x223]
     }
 
-    /// The inverse: the power p − 2, which is a little cheaper than [`invert`](crate::inverse::invert) for this p. Zero of zero.
-    #[inline(never)]
+    /// The inverse; zero of zero.
+    #[inline(always)]
     pub(crate) fn invert(&self) -> Self {
-        let [x2, x22, x223] = self.towers();
-        let power = x223.squares(23).mul(&x22).squares(5).mul(self);
-        power.squares(3).mul(&x2).squares(2).mul(self)
+        Self(inverse::invert(&self.canonical(), &P))
     }
 
     /// The square root, if there is one: the power (p + 1) / 4, since p is 3 modulo 4.

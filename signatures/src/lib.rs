@@ -68,7 +68,9 @@ mod weights;
 
 #[cfg(feature = "bugs")]
 pub use bugs::Bug;
+pub use field::multiply_add;
 pub use hints::{Hint, Hints, hint_of, r_y};
+pub use inverse::invert_in_place;
 pub use recover::recover;
 pub use weights::Weights;
 

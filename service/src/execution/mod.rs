@@ -9,10 +9,12 @@
 //!                                                       -> discard
 //! ```
 
+mod precompiles;
 mod receipt;
 mod rules;
 mod transaction;
 
+pub use precompiles::Portable;
 pub use receipt::Executed;
 pub use rules::{Blobs, Rules};
 pub use transaction::environment;
@@ -103,6 +105,8 @@ impl<V: Values, C: Codes> Execution<V, C> {
         header: &Header,
         rules: Rules,
     ) -> Result<Self, Rejected<StateError<V, C>>> {
+        #[cfg(not(feature = "std"))]
+        Portable::install();
         let state = BlockState::new(values, codes).with_history(HISTORY);
         let evm = Context::mainnet()
             .with_db(state)

@@ -6,6 +6,7 @@ use std::process::Command;
 const PURE: &[&str] = &[
     "types",
     "histogram",
+    "precompiles",
     "ecrecover",
     "jam",
     "state",

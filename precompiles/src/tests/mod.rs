@@ -1,0 +1,6 @@
+//! Against other libraries.
+
+extern crate std;
+
+mod curves;
+mod p256;
