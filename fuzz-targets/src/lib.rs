@@ -23,6 +23,7 @@ mod hints;
 mod journal;
 mod message;
 mod mutate;
+mod precompiles;
 mod queue_ops;
 mod raw_transaction;
 mod rpc;
@@ -71,6 +72,7 @@ targets! {
     hints 16,
     journal 64,
     message 96,
+    precompiles 16,
     queue_ops 64,
     raw_transaction 16,
     rpc 512,

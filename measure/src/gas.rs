@@ -43,12 +43,7 @@ impl Gas {
     pub fn measure(accounts: u64, transfers: u64) -> Result<Self, String> {
         let machines = Machines::new(EngineKind::Auto).map_err(|why| why.to_string())?;
         let mut world = world(accounts, transfers);
-        let bundler = &mut world.chain.bundler;
-        bundler.config = Config { gas_limit: GAS_MAX, ..bundler.config }.with_code_hash();
-        // What is measured may be more than fits into a package.
-        bundler.params = Params { refine_gas_max: GAS_MAX, ..Params::FULL };
-        bundler.limits = bundler::Limits::new(&bundler.config, &bundler.params);
-        bundler.limits.transactions_max = usize::MAX;
+        package_without_limits(&mut world.chain);
         let block = used(&machines, &world, None, accounts)?;
         let of = |kind| Ok::<_, String>((used(&machines, &world, Some(kind), accounts)? - block) / transfers);
         let (transfer, erc20) = (of(Kind::Ether)?, of(Kind::Token)?);
@@ -56,6 +51,15 @@ impl Gas {
         let (package_tiny, package_full) = (fits(&Params::TINY), fits(&Params::FULL));
         Ok(Self { transfer, erc20, block, package_tiny, package_full })
     }
+}
+
+/// Lets blocks and packages of a chain have any amount of gas and transactions: what is measured may be more than fits.
+pub(super) fn package_without_limits(chain: &mut MemoryChain) {
+    let bundler = &mut chain.bundler;
+    bundler.config = Config { gas_limit: GAS_MAX, ..bundler.config }.with_code_hash();
+    bundler.params = Params { refine_gas_max: GAS_MAX, ..Params::FULL };
+    bundler.limits = bundler::Limits::new(&bundler.config, &bundler.params);
+    bundler.limits.transactions_max = usize::MAX;
 }
 
 /// The gas of a block with a transfer from each wallet, or with none.
@@ -71,7 +75,8 @@ fn used(machines: &Machines, world: &World, kind: Option<Kind>, accounts: u64) -
     refined(machines, &chain, &sealed)
 }
 
-fn refined(
+/// The gas of a block's package.
+pub(super) fn refined(
     machines: &Machines,
     chain: &MemoryChain,
     sealed: &bundler::Sealed<harness::blocks::Values>,

@@ -15,6 +15,7 @@ mod follow;
 pub mod gas;
 mod network;
 mod page;
+pub mod precompiles;
 mod queue;
 mod receipt;
 pub mod rpc;

@@ -41,6 +41,7 @@ impl Fp2Config for Quadratic {
     }
 
     #[inline(always)]
+    #[allow(clippy::op_ref, reason = "arkworks copies what is given by value")]
     fn mul_fp_by_nonresidue_and_add(y: &mut Fq, x: &Fq) {
         *y = *x - &*y;
     }

@@ -96,6 +96,6 @@ macro_rules! targets {
 }
 
 targets! {
-    block_import bundle_refine chain_spec codec config_file hints journal message queue_ops raw_transaction rpc
-    signatures txpool_ops witness
+    block_import bundle_refine chain_spec codec config_file hints journal message precompiles queue_ops raw_transaction
+    rpc signatures txpool_ops witness
 }
