@@ -6,7 +6,7 @@ mod packing;
 mod past;
 mod view;
 
-pub use packing::{EvmPacked, EvmPacking};
+pub use packing::{EvmPacked, EvmPacking, Program, RefineGas, RefineGases};
 pub use past::Folded;
 pub use view::{EvmView, OpenView, ShownBlock};
 
@@ -41,12 +41,14 @@ pub struct EvmBuilder {
     /// How many states below the final one are in memory at most. Where the values are folded, states below the folded one
     /// are not.
     pub states_kept: u64,
+    /// The service's program, which is run when a run is packed. Without it only the estimate of its gas is known.
+    pub program: Option<Arc<dyn Program>>,
 }
 
 impl EvmBuilder {
     /// The defaults, for this key.
     pub const fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
-        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 512 }
+        Self { bundler, secret, beneficiary: Address::ZERO, states_kept: 512, program: None }
     }
 }
 
@@ -113,6 +115,7 @@ pub struct EvmBlocks<V, C> {
     past: PastTrees,
     /// Runs that are packed, and what packing them takes.
     packed: Packed,
+    refine_gas: RefineGases,
     codes: EvmCodes<C>,
     /// The blocks with a state, as readers see them.
     shown: Chunked<Arc<ShownBlock<V>>>,
@@ -143,6 +146,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             states,
             past: PastTrees::default(),
             packed: Packed::default(),
+            refine_gas: RefineGases::default(),
             codes: EvmCodes { recent: Arc::default(), all: codes },
             shown: Chunked::default(),
             sizes: Arc::default(),
@@ -442,6 +446,7 @@ where
                 bytes: checked.bundle_bytes() as u64,
                 gas: sealed.block().header().gas_used,
                 export_bytes: sealed.piece.export_bytes() as u64,
+                refine_gas: checked.refine_gas(),
             },
             sealed: Unfinished::from(&sealed),
         };

@@ -14,7 +14,9 @@ use jam::{
 use types::{BlockId, ReleasedBy, Time};
 
 /// The version of the format.
-const FORMAT: u8 = 2;
+const FORMAT: u8 = 3;
+/// The one before, in which blocks have no refine gas.
+const FORMAT_WITHOUT_REFINE_GAS: u8 = 2;
 
 impl Record {
     /// The bytes for the journal.
@@ -29,11 +31,12 @@ impl Record {
         // Nothing in a record depends on the chain's parameters.
         let mut input = Decoder::new(bytes, &Params::TINY);
         let start = input.clone();
-        match input.byte()? {
-            FORMAT => {}
+        let knows_refine_gas = match input.byte()? {
+            FORMAT => true,
+            FORMAT_WITHOUT_REFINE_GAS => false,
             tag => return Err(start.error(Malformed::Tag { tag })),
-        }
-        let record = Self::take(&mut input)?;
+        };
+        let record = Self::take(&mut input, knows_refine_gas)?;
         input.finish()?;
         Ok(record)
     }
@@ -80,10 +83,13 @@ impl Record {
         }
     }
 
-    fn take(input: &mut Decoder<'_>) -> Result<Self, DecodeError> {
+    fn take(input: &mut Decoder<'_>, knows_refine_gas: bool) -> Result<Self, DecodeError> {
         let start = input.clone();
         Ok(match input.byte()? {
-            0 => Self::Enqueued { block: take_block(input)?, parent: take_id(input)? },
+            0 => {
+                let block = take_block(input, knows_refine_gas)?;
+                Self::Enqueued { block, parent: take_id(input)? }
+            }
             10 => Self::Formed { first: Decode::decode_from(input)?, last: Decode::decode_from(input)? },
             11 => Self::Dissolved {
                 first: Decode::decode_from(input)?,
@@ -118,11 +124,11 @@ fn put_block(block: &QueuedBlock, out: &mut Vec<u8>) {
     block.transactions.encode_to(out);
     block.is_alone.encode_to(out);
     (block.size.bytes, block.size.gas).encode_to(out);
-    block.size.export_bytes.encode_to(out);
+    (block.size.export_bytes, block.size.refine_gas).encode_to(out);
     block.sealed_at.as_millis().encode_to(out);
 }
 
-fn take_block(input: &mut Decoder<'_>) -> Result<QueuedBlock, DecodeError> {
+fn take_block(input: &mut Decoder<'_>, knows_refine_gas: bool) -> Result<QueuedBlock, DecodeError> {
     Ok(QueuedBlock {
         id: take_id(input)?,
         transactions: Decode::decode_from(input)?,
@@ -131,6 +137,10 @@ fn take_block(input: &mut Decoder<'_>) -> Result<QueuedBlock, DecodeError> {
             bytes: Decode::decode_from(input)?,
             gas: Decode::decode_from(input)?,
             export_bytes: Decode::decode_from(input)?,
+            refine_gas: match knows_refine_gas {
+                true => Decode::decode_from(input)?,
+                false => Size::REFINE_GAS_UNKNOWN,
+            },
         },
         sealed_at: take_time(input)?,
     })
@@ -204,7 +214,12 @@ mod tests {
                     id: id(source),
                     transactions: u32::sample(source),
                     is_alone: source.below(2) == 0,
-                    size: Size { bytes: source.bits(), gas: source.bits(), export_bytes: source.bits() },
+                    size: Size {
+                        bytes: source.bits(),
+                        gas: source.bits(),
+                        export_bytes: source.bits(),
+                        refine_gas: source.bits(),
+                    },
                     sealed_at: Time::from_millis(source.bits()),
                 },
                 parent: id(source),
@@ -225,6 +240,21 @@ mod tests {
             9 => Record::Abandoned { from: source.bits(), by: ReleasedBy::Operator },
             _ => Record::Finalized { through: id(source) },
         }
+    }
+
+    #[test]
+    fn a_block_of_the_format_before_has_no_refine_gas() {
+        let Record::Enqueued { block, parent } = record(&mut Source::new(&Params::TINY, 7), 0) else {
+            panic!("that is its kind")
+        };
+        let mut bytes = Record::Enqueued { block, parent }.to_bytes();
+        // Number and hash, transactions, whether it is alone, and three sizes come before.
+        let at = 2 + 8 + 32 + 4 + 1 + 3 * 8;
+        bytes.drain(at..at + 8);
+        bytes[0] = FORMAT_WITHOUT_REFINE_GAS;
+        let size = Size { refine_gas: Size::REFINE_GAS_UNKNOWN, ..block.size };
+        let expected = Record::Enqueued { block: QueuedBlock { size, ..block }, parent };
+        assert_eq!(Record::from_bytes(&bytes), Ok(expected));
     }
 
     proptest! {

@@ -359,7 +359,8 @@ pub(super) fn queue(options: &Options, params: &jam::Params, slot_ms: u64) -> Re
     config.unfinished_max = Size { bytes: config.unsent_max.bytes.saturating_mul(4), ..Size::MAX };
     // Blocks that share what they touch take less together: more are tried than fit one by one.
     let bytes = (bundler::BUNDLE_BYTES_MAX as u64) * 2;
-    config.run_max = Size { bytes, gas: bundler::RUN_GAS_MAX, ..Size::MAX };
+    let refine_gas = params.refine_gas_max * 2;
+    config.run_max = Size { bytes, gas: bundler::RUN_GAS_MAX, refine_gas, ..Size::MAX };
     config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
     config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
     let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);
