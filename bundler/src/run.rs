@@ -28,7 +28,7 @@ use service::{
     payload::{Payload, encode_headers},
     refine::{HINTS, Known, RefineError, refine_known},
 };
-use state::{CodeSet, Key, Value, Values, Writes, evm::BlockChanges};
+use state::{CodeSet, Key, Value, Values, Witness, Writes, evm::BlockChanges};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -278,7 +278,7 @@ impl Bundler {
         let known = needs.known.into_iter().collect::<Vec<_>>();
         let witness = parent.layer.witness_knowing(&needs.touched, &known);
         let witness = witness.map_err(|error| PackError::State(error.to_string()))?;
-        let work = work_of(pieces, &witness.counts().into());
+        let work = work_of(pieces, &self.witnessed(&witness));
         let witness = witness.encode();
         let lists = pieces.iter().map(|piece| &piece.0.transactions).collect::<Vec<_>>();
         let headers = encode_headers(pieces.iter().map(|piece| piece.0.draft.block.header()));
@@ -305,6 +305,15 @@ impl Bundler {
             Some(crate::Mistake::WitnessOfLastBlock) => Needs::of(&pieces[pieces.len() - 1..]),
             _ => Needs::of(pieces),
         }
+    }
+
+    /// How much a witness proves, for the estimate.
+    fn witnessed(&self, witness: &Witness) -> Witnessed {
+        #[cfg(feature = "bugs")]
+        if self.mistake == Some(crate::Mistake::EstimateForgetsWitness) {
+            return Witnessed::default();
+        }
+        witness.counts().into()
     }
 
     /// The signature of the last block, which covers all.

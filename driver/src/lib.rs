@@ -62,7 +62,7 @@ pub use blocks::{Added, Blocks, NotSealed, OpenBlock, PackJob, PackOutcome, Pack
 pub use bugs::Mistake;
 pub use evm::{
     Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmPacked, EvmPacking, EvmView, Folded, OpenView,
-    ShownBlock,
+    Program, RefineGas, RefineGases, ShownBlock,
 };
 pub use journal::{Batch, Recovered};
 pub use settings::{Pace, Settings};

@@ -134,8 +134,13 @@ impl Counter {
                 let exponent = operand(1);
                 self.work.add(Feature::ExponentBits, exponent.bit_len() + exponent.count_ones());
             }
-            opcode::KECCAK256 => self.work.add(Feature::KeccakBlocks, bytes(1, 6) / KECCAK_BYTES + 1),
-            opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY | opcode::MCOPY => {
+            opcode::KECCAK256 => match bytes(1, 6) {
+                // The hash of nothing is known.
+                0 => {}
+                bytes => self.work.add(Feature::KeccakBlocks, bytes / KECCAK_BYTES + 1),
+            },
+            opcode::MCOPY => self.work.add(Feature::MovedWords, bytes(2, 3).div_ceil(WORD)),
+            opcode::CALLDATACOPY | opcode::CODECOPY | opcode::RETURNDATACOPY => {
                 self.work.add(Feature::CopiedWords, bytes(2, 3).div_ceil(WORD));
             }
             opcode::EXTCODECOPY => self.work.add(Feature::CopiedWords, bytes(3, 3).div_ceil(WORD)),

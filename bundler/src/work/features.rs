@@ -183,6 +183,8 @@ features! {
     BlsMapFp2,
     /// 0x100.
     P256Verify,
+    /// Words that MCOPY copies, which may overlap.
+    MovedWords,
 }
 
 /// What a count is of.

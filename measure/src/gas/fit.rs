@@ -8,7 +8,7 @@ use super::{
     bodies,
     samples::{SHAPES, Sample, of_body, of_shape},
 };
-use bundler::{FEATURES, FRACTION, name_of};
+use bundler::{FEATURES, FRACTION, Feature, name_of};
 use harness::rng::Rng;
 use pvm::{EngineKind, Machines};
 use std::fmt::Write;
@@ -19,6 +19,17 @@ const MARGIN: f64 = 30.0;
 const BODY_GAS: u64 = 15_000_000;
 /// What an opcode is taken to cost as far as no block says otherwise.
 const OPCODE_GAS: f64 = 30.0;
+/// The same for what blocks rarely have without something else.
+const USUAL_GAS: [(Feature, f64); 8] = [
+    (Feature::WitnessInner, 2200.0),
+    (Feature::WrittenInner, 2500.0),
+    (Feature::WitnessKeys, 500.0),
+    (Feature::OutputWords, 10.0),
+    (Feature::InputWords, 2.0),
+    (Feature::LogWords, 10.0),
+    (Feature::IdentityWords, 4.0),
+    (Feature::EcRecoverNone, 30_000.0),
+];
 const OPCODES: usize = 256;
 /// How often blocks that came out too low are given more weight.
 const ROUNDS: usize = 12;
@@ -35,7 +46,7 @@ pub fn calibrate(quick: bool) -> Result<(String, String), String> {
     let mut over = over.collect::<Vec<_>>();
     over.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut told = String::new();
-    for (above, sample) in over.iter().rev().take(12) {
+    for (above, sample) in over.iter().rev().take(30) {
         let _ = writeln!(told, "{:+.1} % {} {}", above * 100.0, sample.gas, sample.name);
     }
     let [lowest, middle, highest] = [0, over.len() / 2, over.len() - 1].map(|at| over[at].0 * 100.0);
@@ -62,7 +73,7 @@ fn measured(machines: &Machines, quick: bool) -> Result<Vec<Sample>, String> {
         }
     }
     let sizes: &[[u64; 3]] = match quick {
-        true => &[[1, 10, 1], [10, 1000, 1], [60, 300, 1], [20, 1000, 4]],
+        true => &[[1, 10, 1], [10, 1000, 1], [60, 300, 1], [20, 1000, 4], [400, 3000, 1]],
         false => &[
             [1, 10, 1],
             [3, 1000, 1],
@@ -70,7 +81,7 @@ fn measured(machines: &Machines, quick: bool) -> Result<Vec<Sample>, String> {
             [40, 30_000, 1],
             [100, 1000, 1],
             [400, 30_000, 1],
-            [1500, 100_000, 1],
+            [1500, 60_000, 1],
             [1, 1000, 8],
             [20, 1000, 4],
             [300, 30_000, 5],
@@ -144,7 +155,7 @@ fn solve(rows: &[Vec<f64>], importance: &[f64], used: &[usize], solved: &mut [f6
     let mut x = solved.iter().zip(&scale).map(|(w, scale)| w * scale).collect::<Vec<_>>();
     // What the blocks do not tell apart is divided evenly: a pull towards what an opcode usually costs.
     let pull = 1e-4;
-    let prior = |j: usize| if used[j] < OPCODES { OPCODE_GAS * scale[j] } else { 0.0 };
+    let prior = |j: usize| usual(used[j]) * scale[j];
     for _ in 0..SWEEPS {
         for j in 0..n {
             let line = &gram[j * n..][..n];
@@ -154,6 +165,12 @@ fn solve(rows: &[Vec<f64>], importance: &[f64], used: &[usize], solved: &mut [f6
         }
     }
     solved.iter_mut().zip(x).zip(&scale).for_each(|((w, x), scale)| *w = x / scale);
+}
+
+/// What something is taken to cost as far as no block says otherwise.
+fn usual(at: usize) -> f64 {
+    let named = USUAL_GAS.iter().find(|(feature, _)| *feature as usize == at);
+    named.map_or(if at < OPCODES { OPCODE_GAS } else { 0.0 }, |(_, gas)| *gas)
 }
 
 fn source(weights: &[f64]) -> String {

@@ -1,6 +1,8 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed, stop::Stop};
+use super::{
+    Failure, Options, Policy, chain_spec::write_secret, check, managed, refining::ServiceProgram, stop::Stop,
+};
 use crate::{
     cli::{BUILD, VERSION},
     logging,
@@ -10,6 +12,7 @@ use bundler::{Authorizer, Bundler, Token};
 use devnet::{
     Devnet,
     authorizer::Authorizer as Kind,
+    execution::Services,
     genesis::{authorizer_of, service_of},
 };
 use driver::{EvmBuilder, Pace, Settings, Started};
@@ -249,6 +252,10 @@ impl Setup {
         builder.beneficiary = self.options.fee_recipient.unwrap_or_default();
         // What is folded leaves memory before: see `store::Options::window_blocks`.
         builder.states_kept = u64::MAX;
+        let runs_code = self.devnet.as_ref().is_none_or(|devnet| devnet.services() == Services::Code);
+        if runs_code {
+            builder.program = Some(Arc::new(ServiceProgram::default()));
+        }
         builder
     }
 

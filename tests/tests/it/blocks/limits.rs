@@ -103,6 +103,17 @@ fn a_block_is_full_when_its_refine_gas_is_and_the_program_takes_no_more() {
 }
 
 #[test]
+fn an_estimate_that_forgets_the_witness_is_found() {
+    let mut chain = chain(|limits| limits);
+    let sealed = chain.build(&transfers());
+    let right = chain.package(&sealed).0;
+    let gas = refine_gas(&chain, &right);
+    assert!(gas <= right.work().gas());
+    chain.bundler.mistake = Some(bundler::Mistake::EstimateForgetsWitness);
+    assert!(gas > chain.package(&sealed).0.work().gas());
+}
+
+#[test]
 fn a_run_ends_where_its_refine_gas_does_and_the_program_takes_no_more() {
     let max = 15_000_000;
     let mut chain = chain(|limits| limits);
