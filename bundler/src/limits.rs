@@ -44,8 +44,15 @@ impl Limits {
             bundle_bytes_max: BUNDLE_BYTES_MAX.min(params.bundle_bytes_max as usize),
             export_segments_max: params.exports_max as usize,
             run_gas_max: RUN_GAS_MAX.min(params.refine_gas_max),
-            refine_gas_max: params.refine_gas_max - params.refine_gas_max / REFINE_GAS_RESERVE,
+            refine_gas_max: Self::refine_gas_max(params),
         }
+    }
+}
+
+impl Limits {
+    /// The refine gas of a package, less a reserve.
+    pub const fn refine_gas_max(params: &Params) -> u64 {
+        params.refine_gas_max - params.refine_gas_max / REFINE_GAS_RESERVE
     }
 }
 

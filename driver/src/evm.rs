@@ -296,6 +296,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             bundle_bytes: checked.bundle_bytes(),
             export_segments: checked.export_segments(),
             gas: block.header().gas_used,
+            refine_gas: checked.refine_gas(),
             transactions: block.transactions().len(),
         };
         let all = Arc::make_mut(&mut self.sizes);

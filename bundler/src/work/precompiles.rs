@@ -6,6 +6,9 @@ use alloy_primitives::{Address, U256};
 /// Bytes of a word.
 const WORD: usize = 32;
 
+/// Bytes that 0x09 takes.
+const BLAKE2F_BYTES: usize = 213;
+
 /// Counts a call of a precompile that had enough gas.
 pub(super) fn count(work: &mut Work, address: Address, input: &[u8], output: &[u8]) {
     work.add(Feature::Precompiles, 1);
@@ -26,7 +29,8 @@ pub(super) fn count(work: &mut Work, address: Address, input: &[u8], output: &[u
         0x07 => work.add(Feature::Bn254Mul, 1),
         0x08 => many(work, Feature::Bn254Pairing, Feature::Bn254Pairs, input.len() / 192),
         0x09 => {
-            let rounds = input.first_chunk().map_or(0, |rounds| u32::from_be_bytes(*rounds));
+            let rounds = input.first_chunk().filter(|_| input.len() == BLAKE2F_BYTES);
+            let rounds = rounds.map_or(0, |rounds| u32::from_be_bytes(*rounds));
             many(work, Feature::Blake2f, Feature::Blake2fRounds, rounds as usize);
         }
         0x0a => work.add(Feature::KzgPoint, 1),

@@ -118,7 +118,7 @@ fn mixed(rng: &mut Rng) -> (Body, String) {
     (Body { code, memory, weight: weight.max(50), evm }, name)
 }
 
-fn random(machines: &Machines, rng: &mut Rng, limit: u64, block: u64) -> Result<Sample, String> {
+pub(super) fn random(machines: &Machines, rng: &mut Rng, limit: u64, block: u64) -> Result<Sample, String> {
     let (body, mut name) = mixed(rng);
     let others = 1 << rng.within(3, 12);
     let mut start = chain(TRANSACTIONS_MAX, others, bodies::looped(&[&body.code]));

@@ -308,6 +308,7 @@ impl Setup {
             (given, _) => list(given),
         };
         config.token = Some(self.token()?);
+        config.limits.refine_gas_max = bundler::Limits::refine_gas_max(&self.spec.params);
         config.limits.call_gas_max = options.call_gas_max.unwrap_or(config.limits.call_gas_max);
         config.limits.call_timeout =
             options.call_ms_max.map_or(config.limits.call_timeout, Duration::from_millis);

@@ -140,8 +140,9 @@ fn what_no_package_has_gas_for_ends_with_the_numbers() {
     let keccak = Address::repeat_byte(0xc3);
     let mut accounts =
         (0..3).map(|i| (Wallet::new(i).address(), ether(100), Bytes::new())).collect::<Vec<_>>();
-    // Hashes nothing until its gas is spent.
-    accounts.push((keccak, U256::ZERO, Bytes::from_static(&[0x5b, 0x5f, 0x5f, 0x20, 0x50, 0x5f, 0x56])));
+    // Hashes a word until its gas is spent.
+    let code = &[0x5b, 0x60, 32, 0x5f, 0x20, 0x50, 0x5f, 0x56];
+    accounts.push((keccak, U256::ZERO, Bytes::from_static(code)));
     chain = {
         let mut other = MemoryChain::new(&accounts);
         other.bundler.limits = chain.bundler.limits;
