@@ -17,6 +17,8 @@ pub enum Mistake {
     SignatureOfFirstBlock,
     /// A new bundle also has the last block of the one before it.
     RunOverlaps,
+    /// The estimate of what it takes to refine a run has no witness in it.
+    EstimateForgetsWitness,
     /// A bundle that was formed is packed again with other blocks of the same transactions: so is what was dissolved.
     DissolvedBlocksChange,
 }
@@ -120,6 +122,9 @@ mod tests {
         };
         assert_ne!(rebuilt(Mistake::RebuildChangesBlock).first, drafts[0].id());
         assert_eq!(rebuilt(Mistake::RunChangesOnRebuild).last, drafts[0].id());
+        let gas = bundler.pack(&parent, &pieces).unwrap().refined.work().gas();
+        bundler.mistake = Some(Mistake::EstimateForgetsWitness);
+        assert!(bundler.pack(&parent, &pieces).unwrap().refined.work().gas() < gas);
         bundler.mistake = Some(Mistake::SignatureOfFirstBlock);
         let refused = bundler.pack(&parent, &pieces).unwrap_err();
         assert_eq!(refused, PackError::Refine(RefineError::Signature));

@@ -3,7 +3,7 @@
 //! What a hint says is found when a signature is recovered, at admission, and stays with the transaction. A transaction that was read
 //! from disk has lost it, so its signature is recovered again; that happens only when a version is made after a restart.
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{Address, Bytes, map::HashSet};
 use service::refine::signature_of;
 use signatures::Hints;
 use std::collections::BTreeSet;
@@ -27,6 +27,11 @@ fn hint(tx: &Transaction, signer: &Signer) -> Option<([u8; 64], [u8; 32])> {
         signatures::r_y(&signature.r, signature.odd_y)
     };
     Some((signer.key, signer.r_y.or_else(point)?))
+}
+
+/// How many senders these transactions have.
+pub(crate) fn senders<'a>(transactions: impl Iterator<Item = &'a Transaction>) -> usize {
+    transactions.map(|tx| tx.sender()).collect::<HashSet<Address>>().len()
 }
 
 /// How many bytes the hints for these transactions take.

@@ -66,6 +66,7 @@ mod package;
 mod refused;
 mod run;
 mod seal;
+mod work;
 
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
@@ -76,6 +77,7 @@ pub use package::{Authorizer, Checked, Packaged, RebuildError, Refined, Token};
 pub use refused::{NotNow, Refused};
 pub use run::{PackError, PackedRun, Piece};
 pub use seal::{SealError, Sealed};
+pub use work::{Counter, FEATURES, FRACTION, Feature, PROGRAM, Witnessed, Work, name_of};
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256};

@@ -18,6 +18,8 @@ pub struct Limits {
     pub export_segments_max: usize,
     /// Gas of all blocks that one package carries; one block may have more.
     pub run_gas_max: u64,
+    /// Gas of JAM's virtual machine that refining one package may take, as it is estimated ([`Work`](crate::Work)).
+    pub refine_gas_max: u64,
 }
 
 /// Bytes of a bundle by default: what JAM allows, less a reserve for the package itself.
@@ -26,6 +28,9 @@ pub const BUNDLE_BYTES_MAX: usize = 12_000_000;
 pub const TRANSACTIONS_MAX: usize = 1_714;
 /// Gas of the blocks of one package by default. A guarantor has a few seconds to refine it; this is one or two on one core.
 pub const RUN_GAS_MAX: u64 = 300_000_000;
+
+/// One part of so many of a package's refine gas is left free.
+const REFINE_GAS_RESERVE: u64 = 50;
 
 const _: () = assert!(BUNDLE_BYTES_MAX < Params::FULL.bundle_bytes_max as usize);
 const _: () = assert!(service::config::GAS_LIMIT / 21_000 == TRANSACTIONS_MAX as u64);
@@ -39,7 +44,15 @@ impl Limits {
             bundle_bytes_max: BUNDLE_BYTES_MAX.min(params.bundle_bytes_max as usize),
             export_segments_max: params.exports_max as usize,
             run_gas_max: RUN_GAS_MAX.min(params.refine_gas_max),
+            refine_gas_max: Self::refine_gas_max(params),
         }
+    }
+}
+
+impl Limits {
+    /// The refine gas of a package, less a reserve.
+    pub const fn refine_gas_max(params: &Params) -> u64 {
+        params.refine_gas_max - params.refine_gas_max / REFINE_GAS_RESERVE
     }
 }
 
@@ -65,6 +78,13 @@ pub enum Limit {
         /// There is.
         max: usize,
     },
+    /// [`Limits::refine_gas_max`].
+    RefineGas {
+        /// The block would need.
+        needed: u64,
+        /// There is.
+        max: u64,
+    },
     /// [`Limits::export_segments_max`].
     ExportSegments {
         /// The block would need.
@@ -80,6 +100,9 @@ impl fmt::Display for Limit {
             Self::Gas { needed, max } => write!(f, "{needed} gas needed, a block has {max}"),
             Self::Transactions { max } => write!(f, "a block has at most {max} transactions"),
             Self::BundleBytes { needed, max } => write!(f, "{needed} bytes needed, a bundle has {max}"),
+            Self::RefineGas { needed, max } => {
+                write!(f, "{needed} gas needed to refine it, a package has {max}")
+            }
             Self::ExportSegments { needed, max } => {
                 write!(f, "{needed} segments needed, a block exports at most {max}")
             }

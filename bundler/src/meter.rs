@@ -6,12 +6,17 @@
 //!
 //! The sum is a bound: paths count as deep as the deepest of the tree, as their own from [`PATH_BITS`] on at the latest,
 //! and siblings that are empty as hashes, because to know better is to walk through the tree, which costs more than to
-//! execute a transfer. Where the bound
+//! execute a transfer. Where the bound of the bytes
 //! does not suffice the caller makes the witness and tells the meter its length ([`Meter::rebase`]), after which only
 //! what comes later is estimated.
+//!
+//! The same walk counts nodes, since each is work for a validator: to prove the state before the block, and, with the keys that are
+//! written, to work out the state after it. Where that bound does not suffice, stems are looked up in the tree, each once
+//! ([`Meter::walk`]).
 
+use crate::work::Witnessed;
 use alloy_primitives::map::{Entry, HashMap};
-use state::{Blake2b, Key};
+use state::{Key, Opened, Stem};
 
 /// A sibling: a hash, and its tokens and bits.
 const SIBLING_BYTES: usize = 33;
@@ -36,15 +41,32 @@ pub(crate) struct Meter {
     /// No path in the tree is longer.
     deepest: usize,
     /// By the first key of the stem.
-    stems: HashMap<Key, Subs>,
+    stems: HashMap<Key, Path>,
     paths: Paths,
     bytes: usize,
+    opened: Opened,
+    siblings_below: usize,
+    /// Stems whose depth was not looked up, and some that are not there any more.
+    unwalked: Vec<Key>,
+}
+
+/// A stem and the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Path {
+    subs: Subs,
+    /// So many levels of it were open before.
+    open_levels: usize,
+    /// So many nodes are counted for the others.
+    inner: usize,
 }
 
 /// What adding keys changed, so that it can be taken back.
 #[derive(Debug)]
 pub(crate) struct Added {
     bytes_before: usize,
+    keys: usize,
+    below: usize,
+    siblings_below: usize,
     /// What each stem was before, by its first key.
     stems_before: Vec<(Key, Before)>,
 }
@@ -53,8 +75,8 @@ pub(crate) struct Added {
 enum Before {
     /// It had these.
     Covered(Subs),
-    /// It was not there, and so many levels of its path were open.
-    New { open_levels: usize },
+    /// It was not there.
+    New,
 }
 
 /// The nodes of the first levels that are on an open path: a bit for each, level by level.
@@ -93,7 +115,15 @@ impl Paths {
 
 impl Meter {
     pub(crate) fn new(deepest: usize) -> Self {
-        Self { deepest, stems: HashMap::default(), paths: Paths::new(), bytes: FRAME_BYTES }
+        Self {
+            deepest,
+            stems: HashMap::default(),
+            paths: Paths::new(),
+            bytes: FRAME_BYTES,
+            opened: Opened::default(),
+            siblings_below: 0,
+            unwalked: Vec::new(),
+        }
     }
 
     /// No witness of the keys so far is longer.
@@ -101,24 +131,56 @@ impl Meter {
         self.bytes
     }
 
+    /// No witness of the keys so far has more nodes and hashes.
+    pub(crate) fn witnessed(&self) -> Witnessed {
+        Witnessed { opened: self.opened, hashes: self.opened.inner + self.siblings_below }
+    }
+
+    /// To write the keys so far makes no more nodes.
+    pub(crate) fn written(&self) -> Opened {
+        // What portions of keys have in common is the way to where their paths part: about as deep as there are portions.
+        let portions = self.opened.keys / state::WRITTEN_TOGETHER;
+        let twice = portions * (portions.checked_ilog2().unwrap_or(0) as usize + 2);
+        Opened { inner: self.opened.inner + twice, ..self.opened }
+    }
+
     /// Adds keys; those that are there already cost nothing.
     pub(crate) fn add(&mut self, keys: impl IntoIterator<Item = Key>) -> Added {
-        let mut added = Added { bytes_before: self.bytes, stems_before: Vec::new() };
+        let mut added = Added {
+            bytes_before: self.bytes,
+            keys: 0,
+            below: 0,
+            siblings_below: 0,
+            stems_before: Vec::new(),
+        };
         for key in keys {
             self.add_one(&key, &mut added);
         }
+        self.opened.keys += added.keys;
+        self.opened.below += added.below;
+        self.siblings_below += added.siblings_below;
         added
     }
 
     /// Takes the last addition back.
     pub(crate) fn undo(&mut self, added: Added) {
         self.bytes = added.bytes_before;
+        self.opened.keys -= added.keys;
+        self.opened.below -= added.below;
+        self.siblings_below -= added.siblings_below;
         for (stem, before) in added.stems_before.into_iter().rev() {
             match before {
-                Before::Covered(subs) => drop(self.stems.insert(stem, subs)),
-                Before::New { open_levels } => {
-                    self.stems.remove(&stem);
-                    self.paths.close(&stem, open_levels);
+                Before::Covered(subs) => {
+                    if let Some(path) = self.stems.get_mut(&stem) {
+                        path.subs = subs;
+                    }
+                }
+                Before::New => {
+                    if let Some(path) = self.stems.remove(&stem) {
+                        self.paths.close(&stem, path.open_levels);
+                        self.opened.stems -= 1;
+                        self.opened.inner -= path.inner;
+                    }
                 }
             }
         }
@@ -129,24 +191,45 @@ impl Meter {
         self.bytes = bytes;
     }
 
+    /// Counts the nodes on the way to stems as they are, each stem once: `depth` says how many there are.
+    pub(crate) fn walk(&mut self, depth: impl Fn(&Stem) -> usize) {
+        for stem in self.unwalked.drain(..) {
+            let Some(path) = self.stems.get_mut(&stem) else { continue };
+            let inner = depth(stem.stem()).saturating_sub(path.open_levels).min(path.inner);
+            self.opened.inner -= path.inner - inner;
+            path.inner = inner;
+        }
+    }
+
     fn add_one(&mut self, key: &Key, added: &mut Added) {
         let stem = Key::of(key.stem(), 0);
-        let (subs, before) = match self.stems.entry(stem) {
+        let (path, before) = match self.stems.entry(stem) {
             Entry::Occupied(covered) => {
-                let subs = covered.into_mut();
-                let before = *subs;
-                (subs, Before::Covered(before))
+                let path = covered.into_mut();
+                let before = path.subs;
+                (path, Before::Covered(before))
             }
             Entry::Vacant(vacant) => {
                 let open_levels = self.paths.open(&stem);
-                self.bytes += STEM_BYTES + SIBLING_BYTES * self.deepest.saturating_sub(open_levels);
-                (vacant.insert(Subs::default()), Before::New { open_levels })
+                let inner = self.deepest.saturating_sub(open_levels);
+                self.bytes += STEM_BYTES + SIBLING_BYTES * inner;
+                self.opened.stems += 1;
+                self.opened.inner += inner;
+                self.unwalked.push(stem);
+                (vacant.insert(Path { subs: Subs::default(), open_levels, inner }), Before::New)
             }
         };
+        let subs = &mut path.subs;
         if has(subs, key.sub()) {
             return;
         }
-        self.bytes += VALUE_BYTES + SIBLING_BYTES * new_siblings(subs, key.sub());
+        let is_first = *subs == Subs::default();
+        let siblings = new_siblings(subs, key.sub());
+        self.bytes += VALUE_BYTES + SIBLING_BYTES * siblings;
+        added.keys += 1;
+        added.siblings_below += siblings;
+        // Beside each node of its own is a sibling; the first of another one's siblings becomes a node of this one's.
+        added.below += siblings + usize::from(!is_first);
         subs[usize::from(key.sub() / 64)] |= 1 << (key.sub() % 64);
         added.stems_before.push((stem, before));
     }
@@ -171,18 +254,12 @@ fn new_siblings(subs: &Subs, sub: u8) -> usize {
     })
 }
 
-/// The keys of a contract's code.
-pub(crate) fn code_keys(address: alloy_primitives::Address, code_len: usize) -> Vec<Key> {
-    let chunks = u32::try_from(code_len.div_ceil(state::CHUNK_BYTES)).unwrap_or(u32::MAX);
-    state::AccountKeys::<Blake2b>::new(address).chunks(chunks).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use alloy_primitives::{Address, B256, U256};
     use proptest::prelude::*;
-    use state::{AccountKeys, Layer, MemoryValues, Tree, Writes, account_writes};
+    use state::{AccountKeys, Blake2b, Layer, MemoryValues, Tree, Writes, account_writes};
     use std::{collections::BTreeSet, sync::Arc};
 
     fn layer(accounts: u64) -> Layer<Arc<MemoryValues>> {
@@ -219,10 +296,13 @@ mod tests {
             let mut meter = Meter::new(layer.tree().deepest());
             let mut keys = BTreeSet::new();
             for group in groups {
-                let before = (meter.bytes(), meter.stems.clone(), meter.paths.clone());
+                let state = |meter: &Meter| {
+                (meter.bytes(), meter.stems.clone(), meter.paths.clone(), meter.opened, meter.siblings_below)
+            };
+            let before = state(&meter);
                 let added = meter.add(group.iter().copied());
                 meter.undo(added);
-                prop_assert_eq!(&before, &(meter.bytes(), meter.stems.clone(), meter.paths.clone()));
+                prop_assert_eq!(&before, &state(&meter));
                 meter.add(group.iter().copied());
                 keys.extend(group);
                 let exact = layer.witness(&keys).unwrap().encode().len();

@@ -3,9 +3,10 @@
 use crate::{
     Bundler, Parent,
     limits::{Limit, Limits},
-    meter::{Added, Meter, code_keys},
+    meter::{Added, Meter},
     refused::Refused,
     seal::{SealError, Sealed},
+    work::{Counter, FRACTION, Transacted, Work, cost_around, transacted},
 };
 use alloy_consensus::{Header, ReceiptEnvelope, Transaction as _};
 use alloy_primitives::{Address, map::HashSet};
@@ -23,7 +24,7 @@ use service::{
 };
 use signatures::Hints;
 use state::{
-    AccountKeys, Blake2b, Codes, Key, Layer, Values,
+    Codes, Layer, Values,
     evm::{BlockState, Checkpoint},
 };
 use types::{Reason, Transaction};
@@ -42,7 +43,7 @@ const KEY_BYTES: usize = Hints::bytes_for(1, 0) - HINTS_BYTES;
 pub struct OpenBlock<V: Values + Clone, C: Codes> {
     parent: Parent<V>,
     header: Header,
-    execution: Execution<Layer<V>, C>,
+    execution: Execution<Layer<V>, C, Counter>,
     transactions: Vec<Transaction>,
     consumed: Vec<(Address, u64)>,
     limits: Limits,
@@ -56,6 +57,7 @@ struct Size {
     fixed_bytes: usize,
     header_bytes: usize,
     witness: Meter,
+    written: Meter,
     code_bytes: usize,
     transaction_bytes: usize,
     /// Whose keys are in the hints.
@@ -63,11 +65,18 @@ struct Size {
     /// The items of the exported lists.
     exported_transactions: usize,
     exported_receipts: usize,
+    /// What a validator does, but for the state's nodes.
+    work: Work,
+    signatures: usize,
+    /// What executing the transactions costs, in sixteenths of gas.
+    cost: u64,
 }
 
 /// What a transaction adds to the size.
 struct Growth {
+    cost: u64,
     witness: Added,
+    written: Added,
     code_bytes: usize,
     transaction_bytes: usize,
     new_sender: Option<Address>,
@@ -106,14 +115,15 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         let size = Size::new(&parent, &header, bundler, execution.state());
         let gas_max = bundler.limits.gas_max.min(bundler.refine_gas());
         let limits = Limits { gas_max, ..bundler.limits };
-        let execution = execution.expecting(limits.transactions_max);
+        let execution = execution.expecting(limits.transactions_max).watched_by(Counter::default());
         Ok(Self { parent, header, execution, transactions: Vec::new(), consumed: Vec::new(), limits, size })
     }
 
     /// Executes a transaction and takes it, or says what should become of it. Whoever is refused leaves no trace.
     pub fn push(&mut self, tx: &Transaction) -> Result<&ReceiptEnvelope, Refused> {
         self.room_for(tx).map_err(|limit| self.no_room(limit))?;
-        let attempt = match self.execution.attempt(tx, tx.sender()) {
+        self.execution.inspector_mut().clear();
+        let attempt = match self.execution.attempt_watched(tx, tx.sender()) {
             Ok(attempt) => attempt,
             Err(Rejected::Gas { limit, .. }) => return Err(self.no_room(self.gas(limit))),
             Err(rejected) => return Err(rejected.into()),
@@ -122,12 +132,13 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
             self.execution.discard(&attempt);
             return Err(Refused::Never(Reason::Invalid { why: why.to_string() }));
         }
-        let growth = self.size.grow(self.execution.state(), tx, &attempt);
+        let growth = self.size.grow(&mut self.execution, tx, &attempt);
         if let Some(limit) = self.exceeded(&attempt)? {
             self.size.shrink(growth);
             self.execution.discard(&attempt);
             return Err(self.no_room(limit));
         }
+        self.size.work += self.execution.inspector().work();
         self.transactions.push(tx.clone());
         self.consumed = consumed(tx, &attempt.changes);
         Ok(self.execution.keep(attempt))
@@ -155,10 +166,13 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
 
     /// The transaction waits for the next block, unless not even an empty one has room for it.
     fn no_room(&self, limit: Limit) -> Refused {
-        if self.transactions.is_empty() {
-            Refused::Never(Reason::DoesNotFit { why: limit.to_string() })
-        } else {
-            Refused::Full(limit)
+        if !self.transactions.is_empty() {
+            return Refused::Full(limit);
+        }
+        let why = Reason::DoesNotFit { why: limit.to_string() };
+        match limit {
+            Limit::RefineGas { .. } => Refused::Unrefinable(why),
+            _ => Refused::Never(why),
         }
     }
 
@@ -174,7 +188,16 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
             self.size.witness.rebase(self.witness_bytes(attempt)?);
         }
         let needed = self.size.bundle_bytes();
-        Ok((needed > max).then_some(Limit::BundleBytes { needed, max }))
+        if needed > max {
+            return Ok(Some(Limit::BundleBytes { needed, max }));
+        }
+        let max = self.limits.refine_gas_max;
+        if self.size.refine_gas() > max {
+            // The bound is too much; how deep the tree is on the way to each stem decides.
+            self.size.walk(&self.parent);
+        }
+        let needed = self.size.refine_gas();
+        Ok((needed > max).then_some(Limit::RefineGas { needed, max }))
     }
 
     /// The length of the witness if the block ended with this transaction.
@@ -189,7 +212,8 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
     /// Ends the block: the builder signs its hash, and from here on it never changes.
     pub fn seal(self, secret: &Ed25519Secret) -> Result<Sealed<V>, SealError> {
         let executed = self.execution.finish().map_err(|error| SealError(error.to_string()))?;
-        Ok(Sealed::new(&self.parent, self.header, self.transactions, executed, |block| {
+        let work = self.size.work;
+        Ok(Sealed::new(&self.parent, self.header, self.transactions, executed, work, |block| {
             service::signature::sign(secret, block)
         }))
     }
@@ -225,6 +249,11 @@ impl<V: Values + Clone, C: Codes + Clone> OpenBlock<V, C> {
         self.size.bundle_bytes()
     }
 
+    /// A bound of the gas of JAM's virtual machine that refining the block takes so far.
+    pub fn refine_gas(&self) -> u64 {
+        self.size.refine_gas()
+    }
+
     /// The state after the transactions so far, for whoever wants to look at it: a copy, since to read is to touch.
     pub fn state(&self) -> BlockState<Layer<V>, C> {
         self.execution.state().clone()
@@ -255,6 +284,8 @@ impl Size {
         let mut witness = Meter::new(parent.layer.tree().deepest());
         let touched = state.touched_since(Checkpoint::START);
         witness.add(touched.keys);
+        let mut written = Meter::new(parent.layer.tree().deepest() + 1);
+        written.add(state.changed_keys());
         Self {
             fixed_bytes: parent.header.length()
                 + header_bytes
@@ -263,6 +294,10 @@ impl Size {
                 + bundler.authorizer.bytes(),
             header_bytes,
             witness,
+            written,
+            work: Work::of_block(),
+            signatures: 0,
+            cost: 0,
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
             transaction_bytes: 0,
             senders: HashSet::default(),
@@ -282,16 +317,36 @@ impl Size {
         exports::segments(bytes)
     }
 
+    /// A bound of the gas to refine it.
+    fn refine_gas(&self) -> u64 {
+        let (witness, written) = (self.witness.witnessed(), self.written.written());
+        let around = cost_around(self.signatures, self.senders.len(), &witness, &written);
+        around.saturating_add(self.cost).div_ceil(FRACTION)
+    }
+
+    /// Counts the nodes on the way to each stem as they are.
+    fn walk<V: Values + Clone>(&mut self, parent: &Parent<V>) {
+        let tree = parent.layer.tree();
+        self.witness.walk(|stem| tree.depth_of(stem).0);
+        self.written.walk(|stem| tree.depth_of(stem).1);
+    }
+
+    /// Grows by a transaction that was just attempted.
     fn grow<V: Values + Clone, C: Codes>(
         &mut self,
-        state: &BlockState<Layer<V>, C>,
+        execution: &mut Execution<Layer<V>, C, Counter>,
         tx: &Transaction,
         attempt: &Attempt,
     ) -> Growth {
-        let touched = state.touched_since(attempt.before);
-        let keys = touched.keys.into_iter().chain(unread_keys(attempt));
+        let touched = execution.state().touched_since(attempt.before);
+        let (written, created_bytes) = execution.state().written_by(&attempt.changes);
+        let work = execution.inspector_mut().work_mut();
+        transacted(work, &Transacted { tx, attempt, touched: &touched, created_bytes });
+        let keys = touched.keys.into_iter().chain(written.iter().copied());
         let growth = Growth {
+            cost: work.cost(),
             witness: self.witness.add(keys),
+            written: self.written.add(written),
             code_bytes: touched.codes.iter().map(|len| LENGTH_BYTES + len).sum(),
             transaction_bytes: LENGTH_BYTES + tx.encoded().len() + HINT_BYTES,
             new_sender: self.senders.insert(tx.sender()).then(|| tx.sender()),
@@ -302,11 +357,16 @@ impl Size {
         self.transaction_bytes += growth.transaction_bytes;
         self.exported_transactions += growth.exported_transaction;
         self.exported_receipts += growth.exported_receipt;
+        self.signatures += 1;
+        self.cost = self.cost.saturating_add(growth.cost);
         growth
     }
 
     fn shrink(&mut self, growth: Growth) {
+        self.signatures -= 1;
+        self.cost -= growth.cost;
         self.witness.undo(growth.witness);
+        self.written.undo(growth.written);
         self.code_bytes -= growth.code_bytes;
         self.transaction_bytes -= growth.transaction_bytes;
         if let Some(sender) = growth.new_sender {
@@ -315,22 +375,4 @@ impl Size {
         self.exported_transactions -= growth.exported_transaction;
         self.exported_receipts -= growth.exported_receipt;
     }
-}
-
-/// What a transaction writes without having read it: slots of contracts that it creates, and new codes.
-fn unread_keys(attempt: &Attempt) -> Vec<Key> {
-    let changed = attempt.changes.iter().filter(|(_, account)| account.is_touched());
-    let mut keys = Vec::new();
-    for (address, account) in changed {
-        if account.is_created() {
-            let account_keys = AccountKeys::<Blake2b>::new(*address);
-            keys.extend(account.changed_storage_slots().map(|(slot, _)| account_keys.slot(*slot)));
-        }
-        if let Some(code) = account.info.code.as_ref().filter(|code| !code.is_empty())
-            && account.info.code_hash != account.original_info().code_hash
-        {
-            keys.extend(code_keys(*address, code.len()));
-        }
-    }
-    keys
 }

@@ -5,6 +5,7 @@ use crate::{
     draft::Draft,
     run::{PackError, Piece},
     seal::Sealed,
+    work::{Counter, Transacted, Work, transacted},
 };
 use alloy_primitives::Bytes;
 use jam::{
@@ -90,6 +91,7 @@ pub struct Refined {
     pub(crate) run: Run,
     pub(crate) item: WorkItem,
     pub(crate) extrinsics: Vec<Bytes>,
+    pub(crate) work: Work,
 }
 
 impl Refined {
@@ -113,6 +115,11 @@ impl Refined {
         usize::from(self.item.export_count)
     }
 
+    /// What a validator does to refine it; its gas is a bound of what that takes.
+    pub const fn work(&self) -> &Work {
+        &self.work
+    }
+
     /// What it claims, as every validator will say too.
     pub const fn claim(&self) -> &Claim {
         &self.claim
@@ -134,6 +141,11 @@ impl Refined {
 pub struct Checked(Refined);
 
 impl Checked {
+    /// A bound of the gas of JAM's virtual machine that it takes by itself.
+    pub fn refine_gas(&self) -> u64 {
+        self.0.work.gas()
+    }
+
     /// What it claims by itself.
     pub const fn claim(&self) -> &Claim {
         self.0.claim()
@@ -242,14 +254,22 @@ impl Bundler {
         let failed = |why: String| RebuildError::Execution { block: draft.id(), why };
         let execution = Execution::new(parent.layer.clone(), codes, &header, Rules::of(&self.config));
         let execution = execution.map_err(|error| failed(error.to_string()))?;
-        let mut execution = execution.expecting(draft.block.transactions().len());
+        let execution = execution.expecting(draft.block.transactions().len());
+        let (mut execution, mut work) = (execution.watched_by(Counter::default()), Work::of_block());
         for tx in draft.block.transactions() {
-            let attempt = execution.attempt(tx, tx.sender()).map_err(|error| failed(error.to_string()))?;
+            execution.inspector_mut().clear();
+            let attempt = execution.attempt_watched(tx, tx.sender());
+            let attempt = attempt.map_err(|error| failed(error.to_string()))?;
+            let touched = execution.state().touched_since(attempt.before);
+            let (_, created_bytes) = execution.state().written_by(&attempt.changes);
+            let seen = Transacted { tx, attempt: &attempt, touched: &touched, created_bytes };
+            transacted(execution.inspector_mut().work_mut(), &seen);
+            work += execution.inspector().work();
             execution.keep(attempt);
         }
         let executed = execution.finish().map_err(|error| failed(error.to_string()))?;
         let transactions = draft.block.transactions().to_vec();
-        let sealed = Sealed::new(parent, header, transactions, executed, |_| draft.signature);
+        let sealed = Sealed::new(parent, header, transactions, executed, work, |_| draft.signature);
         if sealed.block().id() != draft.id() {
             return Err(RebuildError::OtherBlock { expected: draft.id(), found: sealed.block().id() });
         }

@@ -20,6 +20,10 @@ pub enum Refused {
     /// It can never be part of a block. Drop it.
     #[error("never: {0}")]
     Never(Reason),
+    /// It needs more gas to be refined than a package has, even alone. Drop it; it was executed for nothing, so its sender should wait
+    /// before another one is.
+    #[error("never: {0}")]
+    Unrefinable(Reason),
     /// The state cannot be read. The block cannot go on; nothing is wrong with the transaction.
     #[error("the state cannot be read: {0}")]
     Broken(String),

@@ -17,6 +17,7 @@ use crate::{
     draft::Draft,
     hints,
     package::{NOWHERE, Refined},
+    work::{Witnessed, Work},
 };
 use alloy_consensus::ReceiptEnvelope;
 use alloy_primitives::Bytes;
@@ -27,7 +28,7 @@ use service::{
     payload::{Payload, encode_headers},
     refine::{HINTS, Known, RefineError, refine_known},
 };
-use state::{CodeSet, Key, Value, Values, Writes, evm::BlockChanges};
+use state::{CodeSet, Key, Value, Values, Witness, Writes, evm::BlockChanges};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -56,10 +57,17 @@ struct Inner {
     transactions: Bytes,
     hint_bytes: usize,
     export_bytes: usize,
+    /// What a validator does, but for what a run does once.
+    work: Work,
 }
 
 impl Piece {
-    pub(crate) fn new(draft: Draft, receipts: Arc<[ReceiptEnvelope]>, changes: BlockChanges) -> Self {
+    pub(crate) fn new(
+        draft: Draft,
+        receipts: Arc<[ReceiptEnvelope]>,
+        changes: BlockChanges,
+        work: Work,
+    ) -> Self {
         let BlockChanges { writes, touched, read, codes, created, .. } = changes;
         let encoded = draft.block.transactions().iter().map(Transaction::encoded).collect::<Vec<_>>();
         let export_bytes = exports::bytes_of(draft.block.header(), &encoded, &receipts);
@@ -77,6 +85,7 @@ impl Piece {
             transactions,
             hint_bytes,
             export_bytes,
+            work,
         }))
     }
 
@@ -143,6 +152,13 @@ fn hints_of(pieces: &[Piece]) -> Result<Bytes, PackError> {
     hints::encoded(transactions_of(pieces)).ok_or(PackError::Unsigned)
 }
 
+/// What a validator does with a run of these blocks.
+fn work_of(pieces: &[Piece], witness: &Witnessed) -> Work {
+    let mut work = Work::default();
+    pieces.iter().for_each(|piece| work += &piece.0.work);
+    work.of_run(hints::senders(transactions_of(pieces)), witness)
+}
+
 /// What the blocks of a run need together.
 #[derive(Default)]
 struct Needs {
@@ -186,12 +202,14 @@ impl Bundler {
         let mut count = self.fit_without_witness(pieces).max(1).min(pieces.len());
         let refined = loop {
             let refined = self.unrefined(parent, &pieces[..count], hints_of(&pieces[..count])?)?;
-            let (bytes, max) = (refined.bundle_bytes(), self.limits.bundle_bytes_max);
-            if bytes <= max || count <= 1 {
+            let (bytes, bytes_max) = (refined.bundle_bytes(), self.limits.bundle_bytes_max);
+            let (gas, gas_max) = (refined.work.gas(), self.limits.refine_gas_max);
+            if bytes <= bytes_max && gas <= gas_max || count <= 1 {
                 break refined;
             }
             // In proportion, and a little less, since keys that blocks share count once however few blocks there are.
-            let share = (count as u128 * max as u128 / bytes as u128) as usize;
+            let share = |max: u128, needed: u128| (count as u128 * max / needed.max(1)) as usize;
+            let share = share(bytes_max as u128, bytes as u128).min(share(gas_max.into(), gas.into()));
             count = share.saturating_sub(share / 64).clamp(1, count - 1);
         };
         let refined = self.refine_run(refined, &pieces[..count])?;
@@ -259,7 +277,9 @@ impl Bundler {
         let needs = self.needs(pieces);
         let known = needs.known.into_iter().collect::<Vec<_>>();
         let witness = parent.layer.witness_knowing(&needs.touched, &known);
-        let witness = witness.map_err(|error| PackError::State(error.to_string()))?.encode();
+        let witness = witness.map_err(|error| PackError::State(error.to_string()))?;
+        let work = work_of(pieces, &self.witnessed(&witness));
+        let witness = witness.encode();
         let lists = pieces.iter().map(|piece| &piece.0.transactions).collect::<Vec<_>>();
         let headers = encode_headers(pieces.iter().map(|piece| piece.0.draft.block.header()));
         let extrinsics =
@@ -271,7 +291,7 @@ impl Bundler {
             signature: self.signature_of(pieces),
         };
         let item = self.item(&payload, &extrinsics, pieces);
-        Ok(Refined { claim: Claim::default(), run, item, extrinsics })
+        Ok(Refined { claim: Claim::default(), run, item, extrinsics, work })
     }
 
     #[cfg(not(feature = "bugs"))]
@@ -285,6 +305,15 @@ impl Bundler {
             Some(crate::Mistake::WitnessOfLastBlock) => Needs::of(&pieces[pieces.len() - 1..]),
             _ => Needs::of(pieces),
         }
+    }
+
+    /// How much a witness proves, for the estimate.
+    fn witnessed(&self, witness: &Witness) -> Witnessed {
+        #[cfg(feature = "bugs")]
+        if self.mistake == Some(crate::Mistake::EstimateForgetsWitness) {
+            return Witnessed::default();
+        }
+        witness.counts().into()
     }
 
     /// The signature of the last block, which covers all.

@@ -1,6 +1,6 @@
 //! A block that will never change again.
 
-use crate::{Parent, draft::Draft, run::Piece};
+use crate::{Parent, draft::Draft, run::Piece, work::Work};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use alloy_primitives::{Address, B256};
 use jam::Signature;
@@ -42,9 +42,12 @@ impl<V: Values + Clone> Sealed<V> {
         header: Header,
         transactions: Vec<Transaction>,
         executed: Executed,
+        work: Work,
         sign: impl FnOnce(B256) -> Signature,
     ) -> Self {
         let layer = parent.layer.child(&executed.changes.writes);
+        let written = executed.changes.writes.keys().copied().collect::<Vec<_>>();
+        let work = work.writing(&layer.tree().written(&written));
         let encoded = transactions.iter().map(Transaction::encoded).collect::<Vec<_>>();
         let roots = Roots {
             state: layer.root(),
@@ -58,7 +61,7 @@ impl<V: Values + Clone> Sealed<V> {
         let Executed { changes, receipts, .. } = executed;
         let receipts = Arc::<[ReceiptEnvelope]>::from(receipts);
         let accounts = changes.accounts.clone().into();
-        let piece = Piece::new(draft.clone(), Arc::clone(&receipts), changes);
+        let piece = Piece::new(draft.clone(), Arc::clone(&receipts), changes, work);
         Self {
             draft,
             receipts,

@@ -86,6 +86,11 @@ pub struct Devnet {
 }
 
 impl Devnet {
+    /// How services are run.
+    pub const fn services(&self) -> Services {
+        self.config.services
+    }
+
     /// Starts all validators. Must be called within a tokio runtime.
     pub async fn start(config: Config) -> Result<Self, StartError> {
         let genesis = Genesis {

@@ -19,10 +19,8 @@ pub enum Services {
     Native,
 }
 
-/// What validators do unless something else is said. The builder fills packages by their EVM gas, and by that a package of many small
-/// blocks is more than the gas that a validator may spend on running the code: until packages are filled by the gas of the code too,
-/// the code runs only if it is asked for.
-pub const SERVICES: Services = Services::Native;
+/// What validators do unless something else is said.
+pub const SERVICES: Services = Services::Code;
 
 /// What runs code, and which part of the work it does. Validators of one process share it.
 #[derive(Clone)]

@@ -76,7 +76,12 @@ impl<B: Blocks> Driver<B> {
 
     /// Executes what is best into the open block until there is nothing more or no room.
     fn fill(&mut self) -> Result<(), Broken> {
+        self.pool.unthrottle(self.now());
         while let Some(next) = self.pool.best().peek() {
+            if self.pool.is_throttled(&next.tx.sender(), self.now()) {
+                self.pool.best().mark_invalid(&next.tx.hash());
+                continue;
+            }
             if self.open.is_none() {
                 if self.queue.may_enqueue().is_err() || self.wants_probe() {
                     break;
@@ -129,6 +134,12 @@ impl<B: Blocks> Driver<B> {
             Err(Refused::Full(_)) => {}
             Err(Refused::NotNow(_)) => self.pool.best().mark_invalid(&tx.hash()),
             Err(Refused::Never(reason)) => {
+                self.pool.remove(&tx.hash(), reason);
+                self.gather_pool();
+            }
+            Err(Refused::Unrefinable(reason)) => {
+                // Its gas was not paid for, so the sender pays with time.
+                self.pool.throttle(tx.sender(), self.time.now());
                 self.pool.remove(&tx.hash(), reason);
                 self.gather_pool();
             }

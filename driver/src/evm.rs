@@ -6,7 +6,7 @@ mod packing;
 mod past;
 mod view;
 
-pub use packing::{EvmPacked, EvmPacking};
+pub use packing::{EvmPacked, EvmPacking, Program, RefineGas, RefineGases};
 pub use past::Folded;
 pub use view::{EvmView, OpenView, ShownBlock};
 
@@ -46,6 +46,8 @@ pub struct EvmBuilder {
     /// How many states below the final one are in memory at most. Where the values are folded, states below the folded one
     /// are not.
     pub states_kept: u64,
+    /// The service's program, which is run when a run is packed. Without it only the estimate of its gas is known.
+    pub program: Option<Arc<dyn Program>>,
 }
 
 impl EvmBuilder {
@@ -53,7 +55,7 @@ impl EvmBuilder {
     pub fn new(bundler: Bundler, secret: Ed25519Secret) -> Self {
         let configs = [(bundler.config.code_hash, bundler.config)].into();
         let (beneficiary, other_secrets) = (Address::ZERO, vec![]);
-        Self { bundler, secret, configs, other_secrets, beneficiary, states_kept: 512 }
+        Self { bundler, secret, configs, other_secrets, beneficiary, states_kept: 512, program: None }
     }
 
     /// Builds for another code. `false` if its configuration or its builder's key is not here.
@@ -143,6 +145,7 @@ pub struct EvmBlocks<V, C> {
     past: PastTrees,
     /// Runs that are packed, and what packing them takes.
     packed: Packed,
+    refine_gas: RefineGases,
     codes: EvmCodes<C>,
     /// The blocks with a state, as readers see them.
     shown: Chunked<Arc<ShownBlock<V>>>,
@@ -173,6 +176,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             states,
             past: PastTrees::default(),
             packed: Packed::default(),
+            refine_gas: RefineGases::default(),
             codes: EvmCodes { recent: Arc::default(), all: codes },
             shown: Chunked::default(),
             sizes: Arc::default(),
@@ -328,6 +332,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             bundle_bytes: checked.bundle_bytes(),
             export_segments: checked.export_segments(),
             gas: block.header().gas_used,
+            refine_gas: checked.refine_gas(),
             transactions: block.transactions().len(),
         };
         let all = Arc::make_mut(&mut self.sizes);
@@ -482,6 +487,7 @@ where
                 bytes: checked.bundle_bytes() as u64,
                 gas: sealed.block().header().gas_used,
                 export_bytes: sealed.piece.export_bytes() as u64,
+                refine_gas: checked.refine_gas(),
             },
             sealed: Unfinished::from(&sealed),
         };

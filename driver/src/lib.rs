@@ -64,7 +64,7 @@ pub use blocks::{Added, Blocks, NotSealed, OpenBlock, PackJob, PackOutcome, Pack
 pub use bugs::Mistake;
 pub use evm::{
     Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmPacked, EvmPacking, EvmView, Folded, OpenView,
-    ShownBlock,
+    Program, RefineGas, RefineGases, ShownBlock,
 };
 pub use journal::{Batch, Recovered};
 pub use settings::{Pace, Settings};
@@ -252,7 +252,8 @@ impl<B: Blocks> Driver<B> {
         #[cfg(feature = "bugs")]
         let is_time_confirmed = is_time_confirmed || self.has(Mistake::HotLoop);
         let expiry = self.pool.poll_timeout().filter(|_| is_time_confirmed);
-        [queue, expiry, self.seal_due(), self.show_due()].into_iter().flatten().min()
+        let throttled = self.pool.throttled_until().filter(|_| !self.sealing.is_paused());
+        [queue, expiry, throttled, self.seal_due(), self.show_due()].into_iter().flatten().min()
     }
 
     /// Says whether the clock is believed. A clock that may be hours ahead must not expire what was accepted.

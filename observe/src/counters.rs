@@ -15,6 +15,8 @@ const SLOT_SECONDS: &[f64] = &[0.25, 0.5, 1.0, 3.0, 6.0, 12.0, 18.0, 30.0, 60.0,
 const COUNTS: &[f64] = &[0.0, 1.0, 10.0, 50.0, 100.0, 500.0, 1_000.0, 2_000.0, 5_714.0];
 /// Upper bounds for gas of a block.
 const GAS: &[f64] = &[1e5, 1e6, 5e6, 1e7, 3e7, 6e7, 9e7, 1.2e8];
+/// Upper bounds for gas of JAM's virtual machine.
+const REFINE_GAS: &[f64] = &[2e6, 1e7, 5e7, 1e8, 2.5e8, 5e8, 1e9, 2.5e9, 5e9];
 /// Upper bounds for bytes of a bundle and its witness.
 const BYTES: &[f64] = &[1e4, 5e4, 1e5, 5e5, 1e6, 3e6, 6e6, 9e6, 1.2e7];
 
@@ -85,6 +87,7 @@ pub(super) struct Counters {
     pub(super) final_seconds: Histogram,
     pub(super) block_transactions: Histogram,
     pub(super) block_gas: Histogram,
+    pub(super) refine_gas: Histogram,
     pub(super) bundle_bytes: Histogram,
     pub(super) witness_bytes: Histogram,
     pub(super) commit_seconds: Histogram,
@@ -103,6 +106,7 @@ impl Default for Counters {
             final_seconds: Histogram::new(SLOT_SECONDS),
             block_transactions: Histogram::new(COUNTS),
             block_gas: Histogram::new(GAS),
+            refine_gas: Histogram::new(REFINE_GAS),
             bundle_bytes: Histogram::new(BYTES),
             witness_bytes: Histogram::new(BYTES),
             commit_seconds: Histogram::new(SECONDS),
@@ -164,6 +168,7 @@ impl Counters {
             *sized = *number;
             self.block_transactions.observe(sizes.transactions as f64);
             self.block_gas.observe(sizes.gas as f64);
+            self.refine_gas.observe(sizes.refine_gas as f64);
             self.bundle_bytes.observe(sizes.bundle_bytes as f64);
             self.witness_bytes.observe(sizes.witness_bytes as f64);
         }

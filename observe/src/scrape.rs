@@ -56,6 +56,8 @@ pub struct Limits {
     pub bundle_bytes_max: usize,
     /// Gas of a block.
     pub gas_max: u64,
+    /// Gas of JAM's virtual machine for a bundle.
+    pub refine_gas_max: u64,
 }
 
 /// A scrape, in the order of the [table](super::METRICS).
@@ -129,12 +131,14 @@ fn building(text: &mut Text, scraped: &Scraped<'_>) {
     for (name, histogram) in [
         ("pectin_block_transactions", &counters.block_transactions),
         ("pectin_block_gas", &counters.block_gas),
+        ("pectin_block_refine_gas", &counters.refine_gas),
         ("pectin_bundle_bytes", &counters.bundle_bytes),
         ("pectin_witness_bytes", &counters.witness_bytes),
     ] {
         text.histograms(name, [(None, histogram.buckets())]);
     }
     text.one("pectin_bundle_bytes_max", limits.bundle_bytes_max);
+    text.one("pectin_bundle_refine_gas_max", limits.refine_gas_max);
     text.one("pectin_block_gas_max", limits.gas_max);
 }
 

@@ -89,9 +89,11 @@ metrics! {
         Gauge "pectin_open_transactions" "transactions" [] "Transactions in the open block."
         Histogram "pectin_block_transactions" "transactions" [] "Transactions of a sealed block."
         Histogram "pectin_block_gas" "gas" [] "Gas that a sealed block used."
+        Histogram "pectin_block_refine_gas" "gas" [] "Gas of JAM's virtual machine that refining a sealed block takes at most, as it was estimated."
         Histogram "pectin_bundle_bytes" "bytes" [] "Bytes of a sealed block in a bundle of its own: witness, codes, transactions, headers, payload."
         Histogram "pectin_witness_bytes" "bytes" [] "Bytes of a sealed block's witness in a bundle of its own."
         Gauge "pectin_bundle_bytes_max" "bytes" [] "How large a bundle may be."
+        Gauge "pectin_bundle_refine_gas_max" "gas" [] "Gas of JAM's virtual machine that a bundle may take."
         Gauge "pectin_block_gas_max" "gas" [] "Gas that a block may use."
     }
     "Queue" {

@@ -49,7 +49,7 @@
 //!
 //! let genesis = BlockId::new(0, [0; 32].into());
 //! let id = BlockId::new(1, [1; 32].into());
-//! let size = Size { bytes: 2_000, gas: 21_000, export_bytes: 900 };
+//! let size = Size { bytes: 2_000, gas: 21_000, export_bytes: 900, refine_gas: 2_000_000 };
 //! let block = QueuedBlock { id, transactions: 1, is_alone: false, size, sealed_at: Time::ZERO };
 //! let config = Config::new(&Params::TINY, 6000);
 //! let mut queue = Queue::new(config.clone(), SlotClock::common_era(&Params::TINY), genesis);

@@ -12,15 +12,21 @@ pub struct Size {
     pub gas: u64,
     /// Bytes of what is exported.
     pub export_bytes: u64,
+    /// Gas of JAM's virtual machine to refine it, as it is estimated.
+    pub refine_gas: u64,
 }
 
 impl Size {
     /// Nothing is larger.
-    pub const MAX: Self = Self { bytes: u64::MAX, gas: u64::MAX, export_bytes: u64::MAX };
+    pub const MAX: Self =
+        Self { bytes: u64::MAX, gas: u64::MAX, export_bytes: u64::MAX, refine_gas: u64::MAX };
 
     /// Whether no part of it is more than that of another one.
     pub const fn fits(&self, max: &Self) -> bool {
-        self.bytes <= max.bytes && self.gas <= max.gas && self.export_bytes <= max.export_bytes
+        self.bytes <= max.bytes
+            && self.gas <= max.gas
+            && self.export_bytes <= max.export_bytes
+            && self.refine_gas <= max.refine_gas
     }
 
     /// How much of `max` it is, in thousandths: the largest of its parts.
@@ -32,6 +38,7 @@ impl Size {
         part(self.bytes, max.bytes)
             .max(part(self.gas, max.gas))
             .max(part(self.export_bytes, max.export_bytes))
+            .max(part(self.refine_gas, max.refine_gas))
     }
 }
 
@@ -43,6 +50,7 @@ impl Add for Size {
             bytes: self.bytes.saturating_add(other.bytes),
             gas: self.gas.saturating_add(other.gas),
             export_bytes: self.export_bytes.saturating_add(other.export_bytes),
+            refine_gas: self.refine_gas.saturating_add(other.refine_gas),
         }
     }
 }
@@ -55,6 +63,7 @@ impl Sub for Size {
             bytes: self.bytes.saturating_sub(other.bytes),
             gas: self.gas.saturating_sub(other.gas),
             export_bytes: self.export_bytes.saturating_sub(other.export_bytes),
+            refine_gas: self.refine_gas.saturating_sub(other.refine_gas),
         }
     }
 }
@@ -80,8 +89,8 @@ mod tests {
 
     #[test]
     fn the_largest_part_decides() {
-        let max = Size { bytes: 100, gas: 1000, export_bytes: 10 };
-        let size = Size { bytes: 50, gas: 900, export_bytes: 1 };
+        let max = Size { bytes: 100, gas: 1000, export_bytes: 10, refine_gas: 1000 };
+        let size = Size { bytes: 50, gas: 900, export_bytes: 1, refine_gas: 100 };
         assert_eq!((size.thousandths_of(&max), size.fits(&max)), (900, true));
         assert!(!(size + size).fits(&max));
         assert_eq!(size + size - size, size);

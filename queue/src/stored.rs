@@ -118,7 +118,7 @@ fn put_block(block: &QueuedBlock, out: &mut Vec<u8>) {
     block.transactions.encode_to(out);
     block.is_alone.encode_to(out);
     (block.size.bytes, block.size.gas).encode_to(out);
-    block.size.export_bytes.encode_to(out);
+    (block.size.export_bytes, block.size.refine_gas).encode_to(out);
     block.sealed_at.as_millis().encode_to(out);
 }
 
@@ -131,6 +131,7 @@ fn take_block(input: &mut Decoder<'_>) -> Result<QueuedBlock, DecodeError> {
             bytes: Decode::decode_from(input)?,
             gas: Decode::decode_from(input)?,
             export_bytes: Decode::decode_from(input)?,
+            refine_gas: Decode::decode_from(input)?,
         },
         sealed_at: take_time(input)?,
     })
@@ -207,7 +208,12 @@ mod tests {
                     id: id(source),
                     transactions: u32::sample(source),
                     is_alone: source.below(2) == 0,
-                    size: Size { bytes: source.bits(), gas: source.bits(), export_bytes: source.bits() },
+                    size: Size {
+                        bytes: source.bits(),
+                        gas: source.bits(),
+                        export_bytes: source.bits(),
+                        refine_gas: source.bits(),
+                    },
                     sealed_at: Time::from_millis(source.bits()),
                 },
                 parent: id(source),

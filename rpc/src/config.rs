@@ -37,6 +37,8 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Gas of a call.
     pub call_gas_max: u64,
+    /// Gas of JAM's virtual machine that one package has: a transaction that needs more to be refined is not estimated.
+    pub refine_gas_max: u64,
     /// Time of a call, an estimate, a trace or a search.
     pub call_timeout: Duration,
     /// Calls that run at once, besides one of a client that has hardly called lately.
@@ -90,6 +92,7 @@ impl Default for Limits {
             notices_bytes_max: 64 * 1024 * 1024,
             idle_timeout: Duration::from_secs(60),
             call_gas_max: 50_000_000,
+            refine_gas_max: jam::Params::FULL.refine_gas_max,
             call_timeout: Duration::from_secs(5),
             calls_running_max: std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2)),
             calls_waiting_max: 256,

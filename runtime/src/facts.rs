@@ -30,6 +30,7 @@ pub(super) fn facts(config: &Config) -> serde_json::Value {
         "inflightMax": queue.max_inflight,
         "unsentBytesMax": queue.unsent_max.bytes,
         "runGasMax": bundler.limits.run_gas_max,
+        "refineGasMax": bundler.limits.refine_gas_max,
         "bundleBytesMax": bundler.limits.bundle_bytes_max,
         "exportSegmentsMax": bundler.limits.export_segments_max,
         "gasMax": bundler.limits.gas_max,
@@ -48,5 +49,6 @@ pub(super) fn limits(config: &Config) -> Limits {
         queued_max: pool.queued_max,
         bundle_bytes_max: bundler.limits.bundle_bytes_max,
         gas_max: bundler.limits.gas_max,
+        refine_gas_max: bundler.limits.refine_gas_max,
     }
 }

@@ -130,7 +130,8 @@ pub fn rebuild(
     let bundle = packaged.bytes();
     let exports_root = refine_bundle(&packaged.bundle, &bundler.config, &bundler.params);
     let exports_root = exports_root.map(|output| output.exports_root().0).ok();
-    let summary = summary(&drafts, &refined, version, bundle.len(), exports_root);
+    let mut summary = summary(&drafts, &refined, version, bundle.len(), exports_root);
+    summary["refineGas"] = json!({ "estimate": refined.work().gas(), "max": bundler.params.refine_gas_max });
     let extrinsic = |index: usize| refined.extrinsics().get(index).cloned().unwrap_or_default();
     let files = vec![
         ("witness.bin", extrinsic(WITNESS)),

@@ -108,9 +108,14 @@ fn point(r: &Scalar, y: Limbs, odd: bool, rules: Rules) -> Option<Affine> {
     (rules.has(Bug::RPlusN) && higher.is_on_curve()).then_some(higher)
 }
 
+/// How many terms the sum has.
+pub(crate) const fn terms_for(signatures: usize, keys: usize) -> usize {
+    signatures + 2 * keys + 2
+}
+
 /// The terms of Σ aᵢ·Rᵢ − (Σ aᵢ·hashᵢ/sᵢ)·G − Σ (aᵢ·rᵢ/sᵢ)·Qᵢ, those of equal keys in one.
 fn terms(signed: &[Signed], keys: &[Affine], mut stream: Stream, rules: Rules) -> Terms {
-    let mut terms = Terms::with_capacity(signed.len() + 2 * keys.len() + 2);
+    let mut terms = Terms::with_capacity(terms_for(signed.len(), keys.len()));
     let mut generator = Scalar::ZERO;
     let mut factors = vec![Scalar::ZERO; keys.len()];
     for (signature, inverse) in signed.iter().zip(inverses(signed)) {

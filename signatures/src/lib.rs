@@ -149,6 +149,12 @@ impl<'a> Signers<'a> {
     }
 }
 
+/// How many additions of points it takes to check so many signatures of so many keys, counted as the choice of windows counts them: what
+/// falls with the number of signatures in the cost of one.
+pub fn additions(signatures: usize, keys: usize) -> usize {
+    sum::additions(check::terms_for(signatures, keys))
+}
+
 /// Who signed: the keys that the hints name, if every one of them made its signatures.
 pub fn verify<'a>(
     signatures: &[Signature],

@@ -91,15 +91,21 @@ impl Window {
 /// How many windows: those with the fewest additions. A window more means one for each term, but the first point of a bucket is
 /// not added. Each bucket is added to its row and to its column; a row or column costs as much as four additions.
 fn count(terms: usize) -> u32 {
-    let cost = |windows: u32| {
-        let buckets = |bits: u32| 1_usize << (bits - 1);
-        let (bits, wider) = (BITS / windows, (BITS % windows) as usize);
-        let buckets = (windows as usize - wider) * buckets(bits) + wider * buckets(bits + 1);
-        let lines = (windows as usize) << bits.div_ceil(2);
-        let first = buckets.min(windows as usize * terms / 2);
-        windows as usize * terms - first + 2 * buckets.min(windows as usize * terms) + 4 * lines
-    };
-    (7..=32).min_by_key(|windows| cost(*windows)).unwrap_or(16)
+    (7..=32).min_by_key(|windows| cost(terms, *windows)).unwrap_or(16)
+}
+
+/// The additions with the best number of windows.
+pub(crate) fn additions(terms: usize) -> usize {
+    cost(terms, count(terms))
+}
+
+fn cost(terms: usize, windows: u32) -> usize {
+    let buckets = |bits: u32| 1_usize << (bits - 1);
+    let (bits, wider) = (BITS / windows, (BITS % windows) as usize);
+    let buckets = (windows as usize - wider) * buckets(bits) + wider * buckets(bits + 1);
+    let lines = (windows as usize) << bits.div_ceil(2);
+    let first = buckets.min(windows as usize * terms / 2);
+    windows as usize * terms - first + 2 * buckets.min(windows as usize * terms) + 4 * lines
 }
 
 fn windows(terms: usize, numbers: &[u128]) -> Vec<Window> {

@@ -113,7 +113,7 @@ pub use codes::{CodeSet, Codes, MalformedCodes};
 pub use hash::{Blake2b, Hash, Hasher, Value};
 pub use key::{AccountKeys, Key, STEM_BITS, Stem};
 pub use layer::Layer;
-pub use tree::{NotCovered, Tree};
+pub use tree::{NotCovered, Opened, Tree, WRITTEN_TOGETHER};
 pub use values::{MemoryValues, Values};
 pub use witness::{PartialTree, Witness};
 

@@ -26,6 +26,7 @@
 //! * **Blocks.** What is in a block can neither be replaced nor evicted nor expire, is "already known", and counts for
 //!   [`Pool::next_nonce`]. [`Pool::reinsert`] puts the transactions of released blocks back: no limit drops them, and
 //!   what made a block fail ends up alone and then [poisonous](types::Reason::Poisonous).
+//! * **Throttling** ([`Pool::throttle`]): a sender whose transaction was executed for nothing waits, each time twice as long.
 //! * **Limits** ([`Config`]): 1,000 pending, 1,000 queued, 16 per sender, one hour, 1 gwei, 32 KB per transaction, a byte
 //!   budget for all, 64 nonces ahead. A full pool gives up the cheapest for what pays more, of equally cheap ones the largest
 //!   sender's last; what cannot be executed never displaces what can.
@@ -101,6 +102,7 @@ mod recover;
 mod refresh;
 mod sender;
 mod senders;
+mod throttle;
 mod update;
 mod validate;
 mod waiting;

@@ -9,6 +9,7 @@
 //! | [`BuildOrder`] | what the builder gets next |
 //! | [`EvictionOrder`] | which sender gives way when the pool is full |
 //! | [`ParkedSenders`], [`BaseFeeWaiters`] | senders that wait for room, or for the base fee to fall |
+//! | [`Throttle`] | senders of whom nothing is to be executed for a while |
 //! | [`Expiry`] | when the time of what waits runs out |
 //! | [`Counts`] | how many there are of each kind, and their bytes |
 //! | [`EventLog`] | what happened, and how often |
@@ -29,6 +30,7 @@ use crate::{
     order::BuildOrder,
     sender::SenderLimits,
     senders::SenderTable,
+    throttle::Throttle,
     waiting::{BaseFeeWaiters, ParkedSenders},
 };
 use alloy_primitives::{Address, B256};
@@ -50,6 +52,7 @@ pub struct Pool {
     pub(crate) eviction: EvictionOrder,
     pub(crate) parked: ParkedSenders,
     pub(crate) below: BaseFeeWaiters,
+    pub(crate) throttled: Throttle,
     pub(crate) expiry: Expiry,
     pub(crate) counts: Counts,
     pub(crate) log: EventLog,
@@ -71,6 +74,7 @@ impl Pool {
             eviction: EvictionOrder::default(),
             parked: ParkedSenders::default(),
             below: BaseFeeWaiters::default(),
+            throttled: Throttle::default(),
             expiry: Expiry::default(),
             counts: Counts::default(),
             log: EventLog::default(),

@@ -17,6 +17,8 @@ pub struct Sizes {
     pub export_segments: usize,
     /// Gas that it used.
     pub gas: u64,
+    /// Gas of JAM's virtual machine that refining it takes at most, as it was estimated.
+    pub refine_gas: u64,
     /// Its transactions.
     pub transactions: usize,
 }

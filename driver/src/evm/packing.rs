@@ -7,9 +7,9 @@ use super::{Built, EvmBlocks, EvmCodes};
 use crate::{Broken, PackJob, PackOutcome, evm::past::Folded};
 use bundler::{Bundler, Draft, PackError, Packaged, PackedRun, Parent, Piece, RebuildError, Refined};
 use core::fmt::{self, Debug};
-use jam::RefineContext;
+use jam::{Bundle, RefineContext};
 use state::{Codes, Values};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use types::{BlockId, Run};
 
 /// Memory that pieces may take: those of a few full packages. Pieces beyond are made again when they are needed.
@@ -61,15 +61,62 @@ impl Packed {
     }
 }
 
+/// Runs of which it is remembered what they take.
+const REFINE_GAS_KEPT: usize = 128;
+
+/// The gas of JAM's virtual machine that it takes to refine a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RefineGas {
+    /// As it was estimated, which is a bound.
+    pub estimate: u64,
+    /// As the program used it, if it was run.
+    pub exact: Option<u64>,
+}
+
+/// What runs take that were packed lately, by the number of the first block. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct RefineGases(Arc<BTreeMap<u64, (Run, RefineGas)>>);
+
+impl RefineGases {
+    fn insert(&mut self, run: Run, gas: RefineGas) {
+        let all = Arc::make_mut(&mut self.0);
+        // What stood here before on these numbers is not sent any more.
+        all.retain(|_, (other, _)| {
+            other.last.number < run.first.number || run.last.number < other.first.number
+        });
+        all.insert(run.first.number, (run, gas));
+        while all.len() > REFINE_GAS_KEPT {
+            all.pop_first();
+        }
+    }
+
+    /// What a run takes, if it was packed lately.
+    pub fn of(&self, run: Run) -> Option<RefineGas> {
+        self.0.get(&run.first.number).filter(|(known, _)| *known == run).map(|(_, gas)| *gas)
+    }
+
+    /// What the run that was packed last takes, of those with the highest numbers.
+    pub fn newest(&self) -> Option<RefineGas> {
+        self.0.last_key_value().map(|(_, (_, gas))| *gas)
+    }
+}
+
 /// Where the pieces of a run come from.
 enum Source {
     Pieces(Vec<Piece>),
     Drafts(Vec<Draft>),
 }
 
+/// The service's program, which knows exactly what it takes to refine a bundle.
+pub trait Program: Debug + Send + Sync {
+    /// The gas that the program uses for a bundle; `None` if it cannot be run here.
+    fn refine_gas(&self, bundle: &Bundle, bundler: &Bundler) -> Option<u64>;
+}
+
 /// Blocks that are to be packed, and everything that this takes.
 pub struct EvmPacking<V, C> {
     bundler: Bundler,
+    program: Option<Arc<dyn Program>>,
     parent: Parent<V>,
     /// What was asked for begins here.
     first: BlockId,
@@ -93,6 +140,8 @@ impl<V, C> Debug for EvmPacking<V, C> {
 pub struct EvmPacked {
     first: BlockId,
     packed: Result<Refined, String>,
+    /// What the program takes to refine it, if it was run.
+    refine_gas: Option<u64>,
     refused: Vec<(Run, String)>,
 }
 
@@ -107,7 +156,8 @@ where
         let (first, mut refused) = (self.first, vec![]);
         let packed = self.pieces().map_err(|why| why.to_string());
         let packed = packed.and_then(|pieces| self.pack_pieces(&pieces, &mut refused));
-        EvmPacked { first, packed, refused }
+        let refine_gas = packed.as_ref().ok().and_then(|(_, gas)| *gas);
+        EvmPacked { first, packed: packed.map(|(refined, _)| refined), refine_gas, refused }
     }
 }
 
@@ -127,23 +177,55 @@ where
         }
     }
 
-    /// Packs the run, or, if it need not be exactly this one and validators would refuse it, a shorter one.
-    fn pack_pieces(&self, pieces: &[Piece], refused: &mut Vec<(Run, String)>) -> Result<Refined, String> {
+    /// Packs the run, or, if it need not be exactly this one and validators would refuse it, a shorter one. Gives the gas that the
+    /// program takes for it, too.
+    fn pack_pieces(
+        &self,
+        pieces: &[Piece],
+        refused: &mut Vec<(Run, String)>,
+    ) -> Result<(Refined, Option<u64>), String> {
         if self.is_fixed {
-            return self.bundler.pack_exactly(&self.parent, pieces).map_err(|why| why.to_string());
+            let refined = self.bundler.pack_exactly(&self.parent, pieces).map_err(|why| why.to_string())?;
+            return Ok((refined, None));
         }
-        let mut pieces = pieces;
+        let (mut pieces, max) = (pieces, self.bundler.params.refine_gas_max);
         loop {
-            match self.bundler.pack(&self.parent, pieces) {
-                Ok(PackedRun { refined, .. }) => return Ok(refined),
-                Err(PackError::Refine(why)) if pieces.len() > 1 => {
-                    let last = pieces.last().map_or(self.run.last, Piece::id);
-                    refused.push((Run { last, ..self.run }, why.to_string()));
-                    pieces = &pieces[..pieces.len() / 2];
+            let (why, last) = match self.bundler.pack(&self.parent, pieces) {
+                Ok(PackedRun { refined, .. }) => match self.refine_gas(&refined) {
+                    Some(gas) if gas > max => {
+                        let estimate = refined.work().gas();
+                        let why = format!("it takes {gas} gas of {max}, and {estimate} were expected");
+                        (why, refined.run().last)
+                    }
+                    gas => return Ok((refined, gas)),
+                },
+                Err(PackError::Refine(why)) => {
+                    (why.to_string(), pieces.last().map_or(self.run.last, Piece::id))
                 }
                 Err(why) => return Err(why.to_string()),
+            };
+            let count = pieces.iter().position(|piece| piece.id() == last).map_or(pieces.len(), |at| at + 1);
+            if count < 2 {
+                return Err(why);
             }
+            refused.push((Run { last, ..self.run }, why));
+            pieces = &pieces[..count / 2];
         }
+    }
+
+    /// The gas that the program takes for a run. Versions of the run differ in nothing that costs gas.
+    fn refine_gas(&self, refined: &Refined) -> Option<u64> {
+        let context = RefineContext {
+            anchor: jam::HeaderHash::ZERO,
+            state_root: jam::Hash::ZERO,
+            beefy_root: jam::Hash::ZERO,
+            lookup_anchor: jam::HeaderHash::ZERO,
+            // Late enough for any block.
+            lookup_anchor_slot: u32::MAX,
+            prerequisites: Default::default(),
+        };
+        let program = self.program.as_ref()?;
+        program.refine_gas(&self.bundler.package(refined, context).bundle, &self.bundler)
     }
 }
 
@@ -166,6 +248,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             None => Source::Drafts(self.drafts(run)),
         };
         let (bundler, codes) = (self.builder.bundler.clone(), self.codes.clone());
+        let program = self.builder.program.clone();
         #[cfg(feature = "bugs")]
         if is_fixed && self.mistake == Some(bundler::Mistake::DissolvedBlocksChange) {
             let build = 1 << 40 | run.first.number;
@@ -174,6 +257,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             let source = Source::Drafts(self.drafts(run));
             return Ok(EvmPacking {
                 bundler,
+                program,
                 parent,
                 first: first_asked,
                 run,
@@ -185,6 +269,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
         }
         Ok(EvmPacking {
             bundler,
+            program,
             parent,
             first: first_asked,
             run,
@@ -212,7 +297,7 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
 
     /// Takes what packing came to, unless the blocks are not here any more.
     pub(super) fn take_packed(&mut self, done: EvmPacked) -> PackOutcome {
-        let EvmPacked { first, packed, refused } = done;
+        let EvmPacked { first, packed, refine_gas, refused } = done;
         // What was packed for another code of the service is packed again.
         let code_hash = self.builder.bundler.config.code_hash;
         let is_for_code = packed.as_ref().map_or(true, |refined| refined.code_hash() == code_hash);
@@ -224,6 +309,8 @@ impl<V: Folded + Clone + Debug, C: Codes + Clone + Debug> EvmBlocks<V, C> {
             #[cfg(feature = "bugs")]
             let is_here = is_here || self.mistake.is_some();
             if is_here {
+                let gas = RefineGas { estimate: refined.work().gas(), exact: refine_gas };
+                self.refine_gas.insert(run, gas);
                 self.packed.runs.insert(first.number, refined);
             }
             is_here.then_some(run)

@@ -1,6 +1,6 @@
 //! What readers see of the blocks and of the open one. Everything large is shared.
 
-use super::{EvmBlocks, EvmCodes, Folded};
+use super::{EvmBlocks, EvmCodes, Folded, RefineGases};
 use crate::{Blocks, Broken};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use core::fmt::Debug;
@@ -33,6 +33,8 @@ pub struct EvmView<V, C> {
     pub codes: EvmCodes<C>,
     /// How large the newest blocks came out, by number. Not known of blocks from before a restart.
     pub sizes: Arc<BTreeMap<u64, Sizes>>,
+    /// What runs that were packed lately take of the gas of a package.
+    pub refine_gas: RefineGases,
     /// Counts how often the states got another base: while it is the same, the state of a block is the same.
     pub rebased: u64,
 }
@@ -91,6 +93,7 @@ where
             blocks: self.shown.clone(),
             codes: self.codes.clone(),
             sizes: Arc::clone(&self.sizes),
+            refine_gas: self.refine_gas.clone(),
             rebased: self.rebased,
         }
     }

@@ -7,8 +7,8 @@ use pvm::EngineKind;
 /// How services are run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Args)]
 pub(super) struct ExecutionArgs {
-    /// How packages are refined and accumulated. A network of others does it by the code on chain; the builder does not fill packages by
-    /// the gas of that code yet, so `code` is for light load. Validators of one network must all do the same.
+    /// How packages are refined and accumulated: by the code on chain, as a network of others does it, or natively, which is
+    /// for measurements. Validators of one network must all do the same.
     #[arg(long, value_enum, default_value_t = Refine::of(SERVICES), value_name = "HOW", help_heading = "Chain")]
     refine: Refine,
     /// What runs the code of services and authorizers: the recompiler where it works, or one of the two.

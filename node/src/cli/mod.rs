@@ -22,6 +22,7 @@ mod per_chain;
 mod progress;
 mod prompt;
 mod queue;
+mod refining;
 mod scratch;
 mod send;
 mod service;

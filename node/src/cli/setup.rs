@@ -1,6 +1,8 @@
 //! From settings to a node that can start.
 
-use super::{Failure, Options, Policy, chain_spec::write_secret, check, managed, stop::Stop};
+use super::{
+    Failure, Options, Policy, chain_spec::write_secret, check, managed, refining::ServiceProgram, stop::Stop,
+};
 use crate::{
     cli::{BUILD, VERSION},
     logging,
@@ -10,6 +12,7 @@ use bundler::{Authorizer, Bundler, Token};
 use devnet::{
     Devnet,
     authorizer::Authorizer as Kind,
+    execution::Services,
     genesis::{authorizer_of, service_of},
 };
 use driver::{EvmBuilder, Pace, Settings, Started};
@@ -260,6 +263,10 @@ impl Setup {
         for path in listed(self.options.builder_keys.as_deref()) {
             builder.other_secrets.push(read_key(Path::new(path))?);
         }
+        let runs_code = self.devnet.as_ref().is_none_or(|devnet| devnet.services() == Services::Code);
+        if runs_code {
+            builder.program = Some(Arc::new(ServiceProgram::default()));
+        }
         Ok(builder)
     }
 
@@ -312,6 +319,7 @@ impl Setup {
             (given, _) => list(given),
         };
         config.token = Some(self.token()?);
+        config.limits.refine_gas_max = bundler::Limits::refine_gas_max(&self.spec.params);
         config.limits.call_gas_max = options.call_gas_max.unwrap_or(config.limits.call_gas_max);
         config.limits.call_timeout =
             options.call_ms_max.map_or(config.limits.call_timeout, Duration::from_millis);
@@ -375,7 +383,8 @@ pub(super) fn queue(options: &Options, params: &jam::Params, slot_ms: u64) -> Re
     config.unfinished_max = Size { bytes: config.unsent_max.bytes.saturating_mul(4), ..Size::MAX };
     // Blocks that share what they touch take less together: more are tried than fit one by one.
     let bytes = (bundler::BUNDLE_BYTES_MAX as u64) * 2;
-    config.run_max = Size { bytes, gas: bundler::RUN_GAS_MAX, ..Size::MAX };
+    let refine_gas = params.refine_gas_max * 2;
+    config.run_max = Size { bytes, gas: bundler::RUN_GAS_MAX, refine_gas, ..Size::MAX };
     config.max_inflight = options.inflight_max.unwrap_or(config.max_inflight).max(1);
     config.max_retries = options.retries_max.unwrap_or(config.max_retries).max(1);
     let ms = |given: Option<u64>, usual| given.map_or(usual, Duration::from_millis);

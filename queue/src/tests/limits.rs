@@ -104,7 +104,7 @@ fn the_queue_takes_no_more_than_it_may() {
 }
 
 const fn empty(id: BlockId) -> crate::QueuedBlock {
-    let size = crate::Size { bytes: 0, gas: 0, export_bytes: 0 };
+    let size = crate::Size::default();
     crate::QueuedBlock { id, transactions: 0, is_alone: false, size, sealed_at: Time::ZERO }
 }
 

@@ -266,6 +266,7 @@ fn sizes(sizes: &types::Sizes) -> Value {
         "bundleBytes": sizes.bundle_bytes,
         "exportSegments": sizes.export_segments,
         "gas": sizes.gas,
+        "refineGas": sizes.refine_gas,
     })
 }
 

@@ -94,7 +94,7 @@ fn call(api: &Api, params: &Params) -> Result<Json, Error> {
 fn estimate_gas(api: &Api, params: &Params) -> Result<Json, Error> {
     let request = api.request(params)?;
     let mut simulator = api.next_simulator(params)?;
-    let gas = estimate(&mut simulator, &request, api.config.limits.call_gas_max)?;
+    let gas = estimate(&mut simulator, &request, &api.config.limits)?;
     api.reply(&U64::from(gas))
 }
 

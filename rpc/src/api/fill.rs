@@ -33,7 +33,7 @@ fn fill(api: &Api, params: &Params) -> Result<Json, Error> {
     };
     let gas = match request.gas {
         Some(gas) => gas,
-        None => estimate(&mut simulator, &request, api.config.limits.call_gas_max)?,
+        None => estimate(&mut simulator, &request, &api.config.limits)?,
     };
     let chain_id = api.chain.chain_id;
     let unsigned = request.unsigned(Missing { nonce, gas, chain_id });

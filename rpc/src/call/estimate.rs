@@ -1,8 +1,9 @@
 //! How much gas a transaction needs: the least that it succeeds with, or a little more.
 
 use super::{Request, Simulator, error, outcome};
-use crate::Error;
+use crate::{Error, config::Limits};
 use alloy_primitives::{KECCAK256_EMPTY, U256};
+use bundler::Counter;
 use revm::{context::result::ExecutionResult, primitives::hardfork::SpecId};
 
 /// What a plain transfer needs.
@@ -15,15 +16,16 @@ const TX_GAS_MAX: u64 = 1 << 24;
 const ERROR_PER_MILLE: u64 = 15;
 
 /// The least gas with which a request succeeds, or at most 1.5 % more.
-pub(crate) fn estimate(simulator: &mut Simulator, request: &Request, gas_max: u64) -> Result<u64, Error> {
-    let mut high = highest(simulator, request, gas_max)?;
+pub(crate) fn estimate(simulator: &mut Simulator, request: &Request, limits: &Limits) -> Result<u64, Error> {
+    let mut high = highest(simulator, request, limits.call_gas_max)?;
     if is_transfer(simulator, request)?
         && high >= TRANSFER_GAS
         && succeeds(simulator, request, TRANSFER_GAS)?.is_some()
     {
         return Ok(TRANSFER_GAS);
     }
-    let first = simulator.run(request, high)?.result;
+    let (first, counter) = simulator.run_watched(request, high, Counter::default())?;
+    let first = first.result;
     if let ExecutionResult::Halt { reason, .. } = &first {
         return Err(match reason {
             revm::context::result::HaltReason::OutOfGas(_) => {
@@ -33,6 +35,13 @@ pub(crate) fn estimate(simulator: &mut Simulator, request: &Request, gas_max: u6
         });
     }
     outcome(&first)?;
+    // What it executes is most of what it takes, if it takes too much.
+    let (needed, max) = (counter.work().gas(), limits.refine_gas_max);
+    if needed > max {
+        return Err(Error::other(format!(
+            "no package can carry it: JAM validators need {needed} gas to refine it, and a package has {max}"
+        )));
+    }
     let used = first.tx_gas_used();
     // It cannot succeed with less than it used in the end, and nearly always does with what it had used at its peak.
     let mut low = used.saturating_sub(1);

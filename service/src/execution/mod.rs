@@ -27,8 +27,12 @@ use alloy_consensus::{Header, ReceiptEnvelope, Transaction, TxEnvelope, Typed271
 use alloy_eips::eip2935::{HISTORY_SERVE_WINDOW, HISTORY_STORAGE_ADDRESS};
 use alloy_primitives::{Address, Bloom, Bytes};
 use revm::{
-    Context, DatabaseCommit, ExecuteEvm, MainBuilder, MainContext, MainnetEvm, SystemCallEvm,
-    context::result::{EVMError, ExecutionResult, InvalidTransaction},
+    Context, DatabaseCommit, ExecuteEvm, InspectEvm, Inspector, MainBuilder, MainContext, MainnetEvm,
+    SystemCallEvm,
+    context::{
+        TxEnv,
+        result::{EVMError, ExecResultAndState, ExecutionResult, InvalidTransaction},
+    },
     handler::MainnetContext,
     state::EvmState,
 };
@@ -49,15 +53,21 @@ const EXPECTED_MAX: usize = 8192;
 /// Why a state has no answer, for these values and codes.
 pub type StateError<V, C> = EvmError<<V as Values>::Error, <C as Codes>::Error>;
 
-/// A block that is being executed.
-pub struct Execution<V: Values, C: Codes> {
-    evm: MainnetEvm<MainnetContext<BlockState<V, C>>>,
+/// The machine that executes a block, with who watches it.
+type Evm<V, C, W> = MainnetEvm<MainnetContext<BlockState<V, C>>, W>;
+
+/// A block that is being executed. A builder can have each instruction watched by `W`; a validator has nobody watch.
+pub struct Execution<V: Values, C: Codes, W = ()> {
+    evm: Evm<V, C, W>,
     rules: Rules,
     gas_limit: u64,
     gas_used: u64,
     bloom: Bloom,
     receipts: Vec<ReceiptEnvelope>,
 }
+
+/// What revm says of a transaction.
+type Transacted<V, C> = Result<ExecResultAndState<ExecutionResult, EvmState>, EVMError<StateError<V, C>>>;
 
 /// What a transaction would do.
 #[must_use = "keep it or discard it"]
@@ -127,6 +137,15 @@ impl<V: Values, C: Codes> Execution<V, C> {
         Ok(execution)
     }
 
+    /// The same block with an inspector, which [`attempt_watched`](Execution::attempt_watched) shows what is executed.
+    pub fn watched_by<W>(self, inspector: W) -> Execution<V, C, W> {
+        let Self { evm, rules, gas_limit, gas_used, bloom, receipts } = self;
+        let evm = evm.with_inspector(inspector);
+        Execution { evm, rules, gas_limit, gas_used, bloom, receipts }
+    }
+}
+
+impl<V: Values, C: Codes, W> Execution<V, C, W> {
     /// Makes room for so many transactions, or as many as there is gas for. Receipts are large, and to move them whenever
     /// they have become too many is not cheap.
     #[must_use]
@@ -153,9 +172,40 @@ impl<V: Values, C: Codes> Execution<V, C> {
         tx: &TxEnvelope,
         sender: Address,
     ) -> Result<Attempt, Rejected<StateError<V, C>>> {
+        self.attempt_by(tx, sender, ExecuteEvm::transact)
+    }
+
+    /// The same, shown to the inspector.
+    pub fn attempt_watched(
+        &mut self,
+        tx: &TxEnvelope,
+        sender: Address,
+    ) -> Result<Attempt, Rejected<StateError<V, C>>>
+    where
+        W: Inspector<MainnetContext<BlockState<V, C>>>,
+    {
+        self.attempt_by(tx, sender, InspectEvm::inspect_tx)
+    }
+
+    /// Who is shown what is executed.
+    pub const fn inspector(&self) -> &W {
+        &self.evm.inspector
+    }
+
+    /// The same, to begin anew.
+    pub const fn inspector_mut(&mut self) -> &mut W {
+        &mut self.evm.inspector
+    }
+
+    fn attempt_by(
+        &mut self,
+        tx: &TxEnvelope,
+        sender: Address,
+        transact: impl FnOnce(&mut Evm<V, C, W>, TxEnv) -> Transacted<V, C>,
+    ) -> Result<Attempt, Rejected<StateError<V, C>>> {
         self.admit(tx)?;
         let before = self.state().checkpoint();
-        match self.evm.transact(transaction::environment(tx, sender)) {
+        match transact(&mut self.evm, transaction::environment(tx, sender)) {
             Ok(done) => {
                 let receipt = receipt::receipt(tx.tx_type(), &done.result, self.gas_used);
                 Ok(Attempt { receipt, result: done.result, changes: done.state, before })

@@ -5,7 +5,7 @@ use super::{
     memory::{self, Code, Leaves, Memory},
 };
 use crate::{
-    account::{AccountError, BasicData},
+    account::{AccountError, BasicData, CHUNK_BYTES},
     codes::Codes,
     hash::{Blake2b, Hasher},
     key::{AccountKeys, Key},
@@ -57,6 +57,8 @@ impl Checkpoint {
 pub struct Touched {
     /// The keys, in the order in which they were.
     pub keys: Vec<Key>,
+    /// How many accounts: two of the keys are of each, all others are slots.
+    pub accounts: usize,
     /// The lengths of the codes.
     pub codes: Vec<usize>,
 }
@@ -89,7 +91,43 @@ impl<V: Values, C: Codes, H: Hasher> BlockState<V, C, H> {
     pub fn touched_since(&self, moment: Checkpoint) -> Touched {
         let memory = self.memory.borrow();
         let touches = memory.touches.get(moment.0..).unwrap_or_default();
-        Touched { keys: memory.keys_of(touches).collect(), codes: memory.code_lengths_of(touches).collect() }
+        Touched {
+            keys: memory.keys_of(touches).collect(),
+            accounts: touches.iter().filter(|touch| matches!(touch, memory::Touch::Account(_))).count(),
+            codes: memory.code_lengths_of(touches).collect(),
+        }
+    }
+
+    /// The keys that a transaction writes at most if it is committed, in no order, and how many bytes of code it creates.
+    pub fn written_by(&self, changes: &EvmState) -> (Vec<Key>, usize) {
+        let memory = &mut *self.memory.borrow_mut();
+        let (mut keys, mut code_bytes) = (Vec::new(), 0);
+        for (address, account) in changes.iter().filter(|(_, account)| account.is_touched()) {
+            let known = memory.account(*address);
+            let (info, before) = (&account.info, account.original_info());
+            if *info != before || account.is_created() || account.is_selfdestructed() {
+                keys.push(known.keys.basic_data());
+            }
+            if info.code_hash != before.code_hash || before.is_empty() || account.is_selfdestructed() {
+                keys.push(known.keys.code_hash());
+            }
+            keys.extend(account.changed_storage_slots().map(|(slot, _)| known.slot(*slot).key));
+            if let Some(code) = info.code.as_ref().filter(|code| !code.is_empty())
+                && info.code_hash != before.code_hash
+            {
+                let chunks = code.len().div_ceil(CHUNK_BYTES);
+                keys.extend(known.keys.chunks(u32::try_from(chunks).unwrap_or(u32::MAX)));
+                code_bytes += code.len();
+            }
+        }
+        (keys, code_bytes)
+    }
+
+    /// The keys of slots that were changed so far: those that a system call changed, before there is a transaction.
+    pub fn changed_keys(&self) -> Vec<Key> {
+        let memory = self.memory.borrow();
+        let slots = memory.accounts.values().flat_map(|account| account.slots.values());
+        slots.filter(|slot| slot.changed).map(|slot| slot.key).collect()
     }
 
     /// Whether what a transaction did fits into the tree. To commit it if it does not makes the whole block fail, so a

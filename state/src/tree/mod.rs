@@ -4,8 +4,11 @@
 //! started from, which stays as it was; so a fork costs what it changes, and a tree is freed by dropping it. Each link
 //! carries the hash of what it points to: the siblings along a path are never visited.
 
+mod opened;
 mod update;
 
+pub(crate) use opened::nodes_below;
+pub use opened::{Opened, WRITTEN_TOGETHER};
 pub(crate) use update::warm;
 
 use crate::{

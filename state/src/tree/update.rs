@@ -18,7 +18,7 @@ use alloc::{sync::Arc, vec::Vec};
 use core::ops::Range;
 
 /// Keys that are planned together: enough to fill every level, few enough that their plan stays in the cache.
-const PORTION: usize = 64;
+pub(super) const PORTION: usize = 64;
 
 type Write = (Key, Value);
 

@@ -43,6 +43,7 @@ use crate::{
     hash::{Hash, Value},
     key::Stem,
     table::Code,
+    tree::nodes_below,
 };
 use alloc::vec::Vec;
 
@@ -97,12 +98,15 @@ impl Witness {
 
     /// How much it proves, for whoever looks at it.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { stems: self.stems.len(), hashes: self.hashes.len(), ..Counts::default() };
+        let inner = self.tokens.iter().filter(|token| **token == Token::Internal).count();
+        let (stems, hashes) = (self.stems.len(), self.hashes.len());
+        let mut counts = Counts { stems, hashes, inner, ..Counts::default() };
         for proof in &self.stems {
             match &proof.opening {
                 Opening::Sealed(_) => counts.hashes += 1,
                 Opening::Open { subs, values, rest } => {
                     counts.keys += subs.len();
+                    counts.below += nodes_below(subs.iter().copied());
                     counts.values += values.len();
                     counts.hashes += rest.len();
                 }
@@ -123,4 +127,8 @@ pub struct Counts {
     pub keys: usize,
     /// Keys of them that hold a value.
     pub values: usize,
+    /// Inner nodes that are open: those on the way to a stem.
+    pub inner: usize,
+    /// Inner nodes in the eight levels below stems that are on the way to a covered key.
+    pub below: usize,
 }

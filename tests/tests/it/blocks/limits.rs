@@ -82,6 +82,87 @@ fn a_block_is_full_when_its_bundle_is_and_the_limit_is_used_up() {
     assert!(bytes + 64 > max, "{bytes} bytes would have fitted into {max}");
 }
 
+/// What the program takes for a run of sealed blocks that stand on the chain's newest one.
+fn refine_gas(chain: &MemoryChain, refined: &bundler::Refined) -> u64 {
+    let bundle = chain.bundler.package(refined, harness::blocks::context(1)).bundle;
+    let gas = harness::program::compare(&bundle, &chain.bundler.config, &chain.bundler.params);
+    gas.expect("a JAM node would run it")
+}
+
+#[test]
+fn a_block_is_full_when_its_refine_gas_is_and_the_program_takes_no_more() {
+    let max = 12_000_000;
+    let mut chain = chain(|limits| Limits { refine_gas_max: max, ..limits });
+    let transactions = transfers();
+    let (taken, limit) = fill(&mut chain, &transactions);
+    let Limit::RefineGas { needed, .. } = limit else { panic!("{limit}") };
+    assert!(needed > max && (5..35).contains(&taken), "{taken} {limit}");
+    let sealed = chain.build(&transactions[..taken]);
+    let gas = refine_gas(&chain, &chain.package(&sealed).0);
+    assert!((max * 6 / 10..=max).contains(&gas), "{gas} of {max}");
+}
+
+#[test]
+fn an_estimate_that_forgets_the_witness_is_found() {
+    let mut chain = chain(|limits| limits);
+    let sealed = chain.build(&transfers());
+    let right = chain.package(&sealed).0;
+    let gas = refine_gas(&chain, &right);
+    assert!(gas <= right.work().gas());
+    chain.bundler.mistake = Some(bundler::Mistake::EstimateForgetsWitness);
+    assert!(gas > chain.package(&sealed).0.work().gas());
+}
+
+#[test]
+fn a_run_ends_where_its_refine_gas_does_and_the_program_takes_no_more() {
+    let max = 15_000_000;
+    let mut chain = chain(|limits| limits);
+    let (start, mut pieces) = (chain.clone(), vec![]);
+    for list in transfers().chunks(4) {
+        let sealed = chain.build(list);
+        chain.advance(&sealed);
+        pieces.push(sealed.piece);
+    }
+    let mut bundler = start.bundler.clone();
+    bundler.limits.refine_gas_max = max;
+    let packed = bundler.pack(&start.parent, &pieces).unwrap();
+    let gas = refine_gas(&start, &packed.refined);
+    assert!(packed.is_full && gas <= packed.refined.work().gas() && packed.refined.work().gas() <= max);
+    assert!(gas > max / 2, "{gas} of {max}");
+    // What it has in common with no other run is what it is declared with: the gas of any package.
+    let again = bundler.pack_exactly(&start.parent, &pieces).unwrap();
+    assert!(again.work().gas() > max, "a run that was recorded is never another one");
+}
+
+#[test]
+fn what_no_package_has_gas_for_ends_with_the_numbers() {
+    let mut chain = chain(|limits| Limits { refine_gas_max: 20_000_000, ..limits });
+    let keccak = Address::repeat_byte(0xc3);
+    let mut accounts =
+        (0..3).map(|i| (Wallet::new(i).address(), ether(100), Bytes::new())).collect::<Vec<_>>();
+    // Hashes a word until its gas is spent.
+    let code = &[0x5b, 0x60, 32, 0x5f, 0x20, 0x50, 0x5f, 0x56];
+    accounts.push((keccak, U256::ZERO, Bytes::from_static(code)));
+    chain = {
+        let mut other = MemoryChain::new(&accounts);
+        other.bundler.limits = chain.bundler.limits;
+        other
+    };
+    let mut open = chain.open();
+    let heavy = Wallet::new(0).eip1559(Call { gas_limit: 1_000_000, ..Call::to(keccak, 0) });
+    let refused = open.push(&heavy).map(drop).unwrap_err();
+    let Refused::Unrefinable(Reason::DoesNotFit { why }) = &refused else { panic!("{refused}") };
+    assert!(why.ends_with("gas needed to refine it, a package has 20000000"), "{why}");
+    // Behind another one it waits for a block of its own, and what comes after it is taken.
+    open.push(&Wallet::new(1).eip1559(Call::transfer(keccak, 0, 0))).map(drop).unwrap();
+    let refused = open.push(&heavy).map(drop).unwrap_err();
+    assert!(matches!(refused, Refused::Full(Limit::RefineGas { .. })), "{refused}");
+    open.push(&Wallet::new(2).eip1559(Call::transfer(Address::repeat_byte(9), 0, 1))).unwrap();
+    let sealed = open.seal(&chain.secret).unwrap();
+    assert_eq!(sealed.block().transactions().len(), 2);
+    assert!(refine_gas(&chain, &chain.package(&sealed).0) < 20_000_000);
+}
+
 #[test]
 fn a_block_is_full_when_its_exports_are() {
     let mut chain = chain(|limits| Limits { export_segments_max: 3, ..limits });

@@ -157,14 +157,16 @@ proptest! {
                 let nonces = (0..=WALLETS).map(|i| nonce(&open.state(), i)).collect::<Vec<_>>();
                 let _ = open.push(&plan.sign(&nonces));
             }
-            let bound = open.bundle_bytes();
+            let (bound, bound_gas) = (open.bundle_bytes(), open.refine_gas());
             let sealed = open.seal(&chain.secret).unwrap();
             let (refined, packaged) = chain.package(&sealed);
             prop_assert!(packaged.bundle.package.input_bytes() <= bound as u64);
 
             let bytes = packaged.bytes();
             let output = chain.refine(&bytes).unwrap();
-            harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
+            let gas = harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
+            prop_assert!(gas.is_some_and(|gas| gas <= refined.work().gas()), "{gas:?} {:?}", refined.work());
+            prop_assert!(refined.work().gas() <= bound_gas, "{} {bound_gas}", refined.work().gas());
             prop_assert_eq!(&output.claim, refined.claim());
             prop_assert_eq!(output.claim.post_root, sealed.layer.root());
             prop_assert_eq!(output.exports.len(), refined.export_segments());
@@ -213,7 +215,8 @@ proptest! {
         prop_assert!(!packed.is_full);
         let packaged = chain.bundler.package(&packed.refined, context(1));
         let bytes = packaged.bytes();
-        harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
+        let gas = harness::program::compare(&packaged.bundle, &chain.bundler.config, &chain.bundler.params);
+        prop_assert!(gas.is_some_and(|gas| gas <= packed.refined.work().gas()));
         let output = chain.refine(&bytes).unwrap();
         prop_assert_eq!(&output.claim, packed.refined.claim());
         let (first, last) = (&sealed[0], &sealed[sealed.len() - 1]);

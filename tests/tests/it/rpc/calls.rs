@@ -295,3 +295,19 @@ fn access_lists_and_filled_transactions() {
     assert_eq!(world.error("eth_fillTransaction", json!([{}]))["code"], -32000);
     assert_eq!(transfer(0).value(), U256::from(5));
 }
+
+#[test]
+fn an_estimate_says_what_no_package_can_carry() {
+    let limits = Limits { refine_gas_max: 100_000, ..Limits::default() };
+    let world = world_with(Config { limits, ..Config::default() });
+    let hashes = Bytes::from_static(&[0x61, 0x0f, 0xff, 0x5f, 0x20, 0x00]);
+    let at = Address::repeat_byte(0x77);
+    let request = json!([{ "to": at }, "latest", { at.to_string(): { "code": hashes } }]);
+    let error = world.error("eth_estimateGas", request);
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("no package can carry it: ") && message.ends_with("a package has 100000"),
+        "{message}"
+    );
+    world.ok("eth_estimateGas", json!([{ "to": COUNTER }]));
+}

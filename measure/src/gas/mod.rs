@@ -1,7 +1,19 @@
 //! What a run of blocks costs in the gas of JAM's virtual machine, by the service's code as validators run it.
 //!
+//! `gas --calibrate` measures blocks of all kinds and fits the weights by which builders estimate that gas; `gas --check N` compares the
+//! estimate of N random blocks with what the program uses.
+//!
 //! One block of transfers from as many senders to random accounts, of ether or of a token; and a block without transactions.
 //! The gas is the same on every machine.
+
+mod bodies;
+mod check;
+mod fit;
+mod inputs;
+mod samples;
+
+pub use check::{Checked, check};
+pub use fit::calibrate;
 
 use super::block::{Kind, World, call, recipients, world};
 use harness::blocks::MemoryChain;
@@ -60,6 +72,7 @@ pub(super) fn package_without_limits(chain: &mut MemoryChain) {
     bundler.params = Params { refine_gas_max: GAS_MAX, ..Params::FULL };
     bundler.limits = bundler::Limits::new(&bundler.config, &bundler.params);
     bundler.limits.transactions_max = usize::MAX;
+    bundler.limits.refine_gas_max = u64::MAX;
 }
 
 /// The gas of a block with a transfer from each wallet, or with none.
@@ -81,7 +94,11 @@ pub(super) fn refined(
     chain: &MemoryChain,
     sealed: &bundler::Sealed<harness::blocks::Values>,
 ) -> Result<u64, String> {
-    let (_, packaged) = chain.package(sealed);
+    gas_of(machines, chain, &chain.package(sealed).1)
+}
+
+/// The gas that the program uses for a bundle.
+fn gas_of(machines: &Machines, chain: &MemoryChain, packaged: &bundler::Packaged) -> Result<u64, String> {
     let (config, params) = (chain.bundler.config, chain.bundler.params);
     let code = config.code();
     let input = RefineInput {
