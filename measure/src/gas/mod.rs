@@ -11,6 +11,7 @@ mod check;
 mod fit;
 mod inputs;
 mod samples;
+mod split;
 
 pub use check::{Checked, check};
 pub use fit::calibrate;
@@ -20,6 +21,7 @@ use harness::blocks::MemoryChain;
 use jam::{Params, WorkResult, codec::Encode};
 use pvm::{EngineKind, Limits, Machines, RefineInput};
 use service::{Config, accumulate::Claim};
+use split::{Listener, Split};
 use std::fmt;
 
 /// Gas for a block that is measured.
@@ -51,14 +53,20 @@ impl fmt::Display for Gas {
 }
 
 impl Gas {
-    /// Measures a block of so many transfers on a chain with so many accounts.
-    pub fn measure(accounts: u64, transfers: u64) -> Result<Self, String> {
+    /// Measures a block of so many transfers on a chain with so many accounts. `tell` hears where the gas goes.
+    pub fn measure(accounts: u64, transfers: u64, tell: impl Fn(&str)) -> Result<Self, String> {
         let machines = Machines::new(EngineKind::Auto).map_err(|why| why.to_string())?;
         let mut world = world(accounts, transfers);
         package_without_limits(&mut world.chain);
-        let block = used(&machines, &world, None, accounts)?;
-        let of = |kind| Ok::<_, String>((used(&machines, &world, Some(kind), accounts)? - block) / transfers);
-        let (transfer, erc20) = (of(Kind::Ether)?, of(Kind::Token)?);
+        let empty = used(&machines, &world, None, accounts)?;
+        tell(&format!("an empty block: {empty}"));
+        let of = |kind, name: &str| {
+            let each = used(&machines, &world, Some(kind), accounts)?.beyond(&empty, transfers);
+            tell(&format!("each {name}: {each}"));
+            Ok::<_, String>(each.total())
+        };
+        let (transfer, erc20) = (of(Kind::Ether, "transfer")?, of(Kind::Token, "transfer of a token")?);
+        let block = empty.total();
         let fits = |params: &Params| params.refine_gas_max.saturating_sub(block) / transfer.max(1);
         let (package_tiny, package_full) = (fits(&Params::TINY), fits(&Params::FULL));
         Ok(Self { transfer, erc20, block, package_tiny, package_full })
@@ -76,7 +84,7 @@ pub(super) fn package_without_limits(chain: &mut MemoryChain) {
 }
 
 /// The gas of a block with a transfer from each wallet, or with none.
-fn used(machines: &Machines, world: &World, kind: Option<Kind>, accounts: u64) -> Result<u64, String> {
+fn used(machines: &Machines, world: &World, kind: Option<Kind>, accounts: u64) -> Result<Split, String> {
     let mut chain = world.chain.clone();
     let mut open = chain.open();
     if let Some(kind) = kind {
@@ -85,7 +93,7 @@ fn used(machines: &Machines, world: &World, kind: Option<Kind>, accounts: u64) -
         }
     }
     let sealed = open.seal(&chain.secret).map_err(|why| why.to_string())?;
-    refined(machines, &chain, &sealed)
+    split_of(machines, &chain, &chain.package(&sealed).1)
 }
 
 /// The gas of a block's package.
@@ -99,6 +107,11 @@ pub(super) fn refined(
 
 /// The gas that the program uses for a bundle.
 fn gas_of(machines: &Machines, chain: &MemoryChain, packaged: &bundler::Packaged) -> Result<u64, String> {
+    Ok(split_of(machines, chain, packaged)?.total())
+}
+
+/// Where it goes.
+fn split_of(machines: &Machines, chain: &MemoryChain, packaged: &bundler::Packaged) -> Result<Split, String> {
     let (config, params) = (chain.bundler.config, chain.bundler.params);
     let code = config.code();
     let input = RefineInput {
@@ -116,9 +129,14 @@ fn gas_of(machines: &Machines, chain: &MemoryChain, packaged: &bundler::Packaged
         },
         limits: Limits::NONE,
     };
-    let refined = machines.refine(&input).map_err(|why| why.to_string())?;
+    let gas = packaged.bundle.package.items[0].refine_gas;
+    let mut listener = Listener::new(gas);
+    let refined = machines.refine_logged(&input, &mut |left, name| listener.hear(left, name));
+    let refined = refined.map_err(|why| why.to_string())?;
     match refined.result {
-        WorkResult::Output(output) if Claim::decode(&output).is_some() => Ok(refined.gas_used),
+        WorkResult::Output(output) if Claim::decode(&output).is_some() => {
+            Ok(listener.end(gas.saturating_sub(refined.gas_used)))
+        }
         other => Err(format!("the service does not take its own block: {:02x?}", other.encode())),
     }
 }

@@ -1,5 +1,5 @@
 //! `gas [--accounts N] [--transfers N]`: what a transfer costs in the gas of JAM's virtual machine, by the service's code, in a block
-//! of so many transfers on a chain with so many accounts. Closes with
+//! of so many transfers on a chain with so many accounts, and where that goes. Closes with
 //! `gas: transfer=G erc20=G block=G package_tiny=N package_full=N`.
 //!
 //! `gas --precompiles`: what costly operations of the EVM cost there for each of their EVM gas, one line each. Closes with
@@ -31,7 +31,9 @@ fn main() -> ExitCode {
             _ => Err(None),
         },
         _ => read(&arguments).ok_or(None).and_then(|(accounts, transfers)| {
-            Gas::measure(accounts, transfers).map(|gas| println!("{gas}")).map_err(Some)
+            Gas::measure(accounts, transfers, |line| println!("{line}"))
+                .map(|gas| println!("{gas}"))
+                .map_err(Some)
         }),
     };
     match done {
@@ -48,7 +50,8 @@ fn main() -> ExitCode {
 }
 
 fn precompiles() -> Result<(), Option<String>> {
-    let worst = measure::precompiles::measure(|line| println!("{line}")).map_err(|why| Some(why.to_string()))?;
+    let worst =
+        measure::precompiles::measure(|line| println!("{line}")).map_err(|why| Some(why.to_string()))?;
     println!("precompiles: worst={} ratio={:.1}", worst.name, worst.ratio());
     Ok(())
 }
