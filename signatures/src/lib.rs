@@ -20,7 +20,7 @@
 //! **What it costs.** A sum of three terms of 128 bits for each signature, by buckets (`sum`), with six multiplications for
 //! each addition (`adder`). Signatures of one key share their term. In the PVM (one gas per instruction), all keys distinct, with the
 //! transcript: 133.7 k gas each for 100 signatures, 85.3 k for 1,000, 70.0 k for 5,000; 34.2 k for 5,000 by 500 keys. One recovery
-//! by [`recover`] costs 600 k. Equal and opposite points, which a signer can arrange for, do not make it cost more (1,000 copies of one
+//! by [`recover`] costs 510 k. Equal and opposite points, which a signer can arrange for, do not make it cost more (1,000 copies of one
 //! signature whose key is listed 1,000 times: 75.6 k). Natively
 //! the example `speed` measures it beside libsecp256k1 and the lanes.
 //!
