@@ -3,7 +3,7 @@
 use crate::{
     Bundler, Parent,
     draft::Draft,
-    run::{PackError, Piece},
+    run::{ACCUMULATE_GAS, PackError, Piece},
     seal::Sealed,
     work::{Counter, Transacted, Work, transacted},
 };
@@ -232,6 +232,24 @@ impl Bundler {
         let mut bundle = self.bundle(refined, context);
         self.authorizer.token.complete(&mut bundle.package);
         Packaged { run: refined.run, hash: bundle.package.hash(), bundle }
+    }
+
+    /// The package with an order of the service's owner, for the code that the service has.
+    pub fn order_bundle(&self, payload: Bytes, code_hash: Hash, context: RefineContext) -> Bundle {
+        let item = WorkItem {
+            service: self.config.service,
+            code_hash,
+            refine_gas: self.refine_gas(),
+            accumulate_gas: ACCUMULATE_GAS,
+            export_count: 0,
+            payload,
+            imports: vec![],
+            extrinsics: vec![],
+        };
+        let refined = Refined { claim: Claim::default(), run: Run::default(), item, extrinsics: vec![] };
+        let mut bundle = self.bundle(&refined, context);
+        self.authorizer.token.complete(&mut bundle.package);
+        bundle
     }
 
     /// The latest time that a block may have in a package with this context, in seconds since the Unix epoch.

@@ -37,7 +37,7 @@ use types::{BlockId, Run, Transaction};
 
 /// Gas to accumulate one run: to compare a hash and to write two entries. Two reports fit into the smallest chain's
 /// block many times over.
-const ACCUMULATE_GAS: u64 = 1_000_000;
+pub(crate) const ACCUMULATE_GAS: u64 = 1_000_000;
 /// A key that was touched, with what it held: in memory.
 const KEY_BYTES: usize = 2 * size_of::<Key>() + size_of::<Option<Value>>();
 

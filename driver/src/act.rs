@@ -143,7 +143,7 @@ impl<B: Blocks> Driver<B> {
     }
 
     /// Who guarantees on a core now. If a rotation is about to begin, those after it come next.
-    fn guarantors(&self, core: u16) -> Vec<Ed25519Key> {
+    pub(crate) fn guarantors(&self, core: u16) -> Vec<Ed25519Key> {
         let view = self.chain.follower().view();
         let slot = self.clock.slot_at(self.now());
         let mut guarantors = Vec::new();

@@ -5,7 +5,8 @@
 //! building and sending until it is; nothing is lost meanwhile.
 
 use crate::{Blocks, Broken, Driver};
-use jam::Hash;
+use jam::{Ed25519Key, Hash, RefineContext};
+use queue::ServiceCode;
 use types::Event;
 
 /// The code that blocks are made for.
@@ -25,7 +26,32 @@ impl CodeInUse {
     }
 }
 
+/// The service's code as the driver sees it, and where an order of the owner could go.
+#[derive(Clone, Debug)]
+pub struct CodeStatus {
+    /// At the best block.
+    pub best: ServiceCode,
+    /// At the finalized block.
+    pub finalized: ServiceCode,
+    /// Whether configuration and key of the one at the best block are here.
+    pub is_known: bool,
+    /// What a package with an order is built against, its core, and who guarantees there.
+    pub place: Option<(RefineContext, u16, Vec<Ed25519Key>)>,
+}
+
 impl<B: Blocks> Driver<B> {
+    /// The service's code, and where an order of the owner could go now.
+    pub fn code_status(&self) -> CodeStatus {
+        let service = self.chain.service();
+        let place = self.queue.place_for_order();
+        CodeStatus {
+            best: service.best_code,
+            finalized: service.finalized_code,
+            is_known: self.code.is_known && self.code.hash == service.best_code.hash,
+            place: place.map(|(context, core)| (context, core, self.guarantors(core))),
+        }
+    }
+
     /// The code that blocks are made for, and whether its configuration and its builder's key are here.
     pub const fn code(&self) -> (Hash, bool) {
         (self.code.hash, self.code.is_known)

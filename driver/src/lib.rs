@@ -62,6 +62,7 @@ pub use act::Outgoing;
 pub use blocks::{Added, Blocks, NotSealed, OpenBlock, PackJob, PackOutcome, Package, Removed};
 #[cfg(feature = "bugs")]
 pub use bugs::Mistake;
+pub use code::CodeStatus;
 pub use evm::{
     Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmPacked, EvmPacking, EvmView, Folded, OpenView,
     Program, RefineGas, RefineGases, ShownBlock,

@@ -115,6 +115,7 @@ pub(super) fn log(event: &Event, level: Level, slot: Option<u32>, wording: Wordi
         (Subject::Queue, Level::WARN) => write_event!(warn, "queue", slot, fields),
         (Subject::Queue, _) => write_event!(info, "queue", slot, fields),
         (Subject::Service, Level::ERROR) => write_event!(error, "service", slot, fields),
+        (Subject::Service, Level::INFO) => write_event!(info, "service", slot, fields),
         (Subject::Service, _) => write_event!(warn, "service", slot, fields),
         // The pool has no slot: its transactions wait for blocks, which have.
         (Subject::Pool, _) => write_event!(debug, "pool", None::<u32>, fields),

@@ -5,12 +5,20 @@
 //! already stays: the chain accumulates it by the new code.
 
 use crate::{Queue, Record, bundle::Phase};
-use jam::Hash;
+use jam::{Hash, RefineContext};
 
 impl Queue {
     /// The service's code at the best block, once the chain was seen.
     pub fn code_hash(&self) -> Option<Hash> {
         Some(self.head.as_ref()?.service().best_code.hash)
+    }
+
+    /// What a package that is no bundle is built against, and a core for it: for orders of the service's owner. `None` if the chain is
+    /// too old to anchor on, or no core that no bundle was given to can be reached.
+    pub fn place_for_order(&self) -> Option<(RefineContext, u16)> {
+        let oldest = usize::from(self.config.history.saturating_sub(self.config.anchor_margin));
+        let (context, _) = self.head.as_ref()?.context(self.config.anchor_offset(0), oldest)?;
+        Some((context, self.cores.choose(None)?))
     }
 
     /// The code that the next version of a bundle names.

@@ -11,7 +11,7 @@ use super::{
 };
 use alloy_primitives::Address;
 use clock::Reading;
-use driver::{Broken, EvmPacked, PackJob, Responder};
+use driver::{Broken, CodeStatus, EvmPacked, PackJob, Responder};
 use jam::{Block, Ed25519Key, HeaderHash, PackageHash, codec::Bytes, spec::StateKey, state::RecentBlocks};
 use queue::Sent;
 use rpc::{Order, OrderError};
@@ -85,6 +85,8 @@ pub(crate) enum Command {
     Peers(BTreeSet<Ed25519Key>),
     /// What the pool holds.
     Content(Option<Address>, oneshot::Sender<Vec<SenderContent>>),
+    /// The service's code, and where an order of its owner could go.
+    Code(oneshot::Sender<CodeStatus>),
     /// The operator wants something.
     Order(Order, oneshot::Sender<Result<u64, OrderError>>),
     /// A sender may have so many transactions waiting.
@@ -237,6 +239,7 @@ fn handle(driver: &mut Driver, command: Command, world: &mut impl World) -> Resu
             };
             drop(answer.send(content));
         }
+        Command::Code(answer) => drop(answer.send(driver.code_status())),
         Command::Order(order, answer) => drop(answer.send(carry_out(driver, order, now)?)),
         Command::SenderLimit(sender, txs_max) => driver.set_sender_limit(sender, txs_max),
         Command::Stop => return Ok(true),

@@ -3,7 +3,7 @@
 use super::{driving::Command, writer::WriterHealth};
 use alloy_primitives::{Address, B256};
 use clock::SystemClock;
-use driver::Responder;
+use driver::{CodeStatus, Responder};
 use futures_util::{FutureExt, future::BoxFuture};
 use rpc::{Order, OrderError, SendError};
 use std::sync::mpsc::{self, Sender};
@@ -26,6 +26,13 @@ impl Gateway {
     /// Leaves a word for the driver's thread; it is gone only when the node shuts down.
     pub(crate) fn tell(&self, command: Command) {
         drop(self.commands.send(command));
+    }
+
+    /// The service's code, and where an order of its owner could go; nothing while the node shuts down.
+    pub(crate) async fn code(&self) -> Option<CodeStatus> {
+        let (answer, status) = oneshot::channel();
+        self.tell(Command::Code(answer));
+        status.await.ok()
     }
 
     /// Why nothing can be accepted now, if so.

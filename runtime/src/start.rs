@@ -299,6 +299,7 @@ impl Serve<'_> {
             feed: journal.feed.clone(),
             pool: journal.index.clone(),
             backend: Arc::new(self.gateway.clone()),
+            gateway: self.gateway.clone(),
             endpoint: self.endpoint.clone(),
             guarantors: self.guarantors.clone(),
             monitor: Arc::clone(&monitor),

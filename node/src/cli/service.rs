@@ -1,21 +1,32 @@
 //! `pectin service`: the service's code as a file, and the owner's orders about it.
 
 use super::{
-    Failure, file,
-    setup::read_key,
+    Failure,
+    client::{RpcArgs, TokenArgs},
+    file,
+    setup::{read_key, read_token},
     show::{self, Format},
 };
 use alloy_primitives::{B256, hex};
 use clap::{Args, Subcommand, ValueEnum};
 use devnet::genesis::service_of;
-use jam::{ChainSpec, Ed25519Key, hash::blake2b};
+use jam::{
+    ChainSpec, Ed25519Key,
+    codec::{Decode, Encode},
+    hash::blake2b,
+    state::{ServiceInfo, preimage_key, request_key, service_key},
+};
+use runtime::data;
 use serde_json::{Value, json};
 use service::{
     Config,
     code::{PROGRAM, PROGRAM_INFO},
-    order::{Action, Order},
+    order::{Action, Order, is_order},
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 /// What to do with the service.
 #[derive(Debug, Args)]
@@ -36,6 +47,17 @@ enum ServiceCommand {
         after_help = "Example:\n  pectin service order request next.code --current service.code --number 1 --owner-key owner.key --out request.order"
     )]
     Order(OrderArgs),
+    /// Has a running node submit a signed order, again and again until the finalized chain has obeyed it.
+    #[command(
+        after_help = "Example:\n  pectin service submit request.order --token-file pectin-data/admin-token"
+    )]
+    Submit(SubmitArgs),
+    /// The service's code on the chain, as a running node sees it.
+    #[command(after_help = "Example:\n  pectin service status")]
+    Status(StatusArgs),
+    /// Adds a code as a preimage of the service to the chain specification of a network that has not begun.
+    #[command(after_help = "Example:\n  pectin service provide next.code --chain-spec net/chain-spec.json")]
+    Provide(ProvideArgs),
 }
 
 /// Where a configuration comes from.
@@ -109,10 +131,49 @@ struct OrderArgs {
     format: Format,
 }
 
+#[derive(Debug, Args)]
+struct SubmitArgs {
+    /// The file that `pectin service order` wrote.
+    #[arg(value_name = "FILE")]
+    order: PathBuf,
+    /// Seconds to wait at most.
+    #[arg(long, default_value_t = 600, value_name = "SECONDS")]
+    timeout: u64,
+    #[command(flatten)]
+    rpc: RpcArgs,
+    #[command(flatten)]
+    token: TokenArgs,
+}
+
+#[derive(Debug, Args)]
+struct StatusArgs {
+    #[command(flatten)]
+    rpc: RpcArgs,
+    #[command(flatten)]
+    format: Format,
+}
+
+#[derive(Debug, Args)]
+struct ProvideArgs {
+    /// The code.
+    #[arg(value_name = "CODE")]
+    code: PathBuf,
+    /// The chain specification, which is changed.
+    #[arg(long, value_name = "FILE")]
+    chain_spec: PathBuf,
+}
+
 pub(super) fn run(args: &ServiceArgs) -> Result<(), Failure> {
     match &args.command {
         ServiceCommand::Export(args) => export(args),
         ServiceCommand::Order(args) => order(args),
+        ServiceCommand::Submit(args) => submit(args),
+        ServiceCommand::Status(args) => {
+            let status = args.rpc.client()?.call("builder_service", json!([]))?;
+            args.format.print(&status, show::lines);
+            Ok(())
+        }
+        ServiceCommand::Provide(args) => provide(args),
     }
 }
 
@@ -177,6 +238,89 @@ fn order(args: &OrderArgs) -> Result<(), Failure> {
         "payload": hex::encode_prefixed(&payload),
     });
     args.format.print(&value, show::lines);
+    Ok(())
+}
+
+/// A package that is lost, or comes when its core is busy, is sent again after so long.
+const RESUBMIT_EVERY: Duration = Duration::from_secs(24);
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+fn submit(args: &SubmitArgs) -> Result<(), Failure> {
+    let payload = std::fs::read(&args.order)
+        .map_err(|why| Failure::Usage(format!("{}: {why}", args.order.display())))?;
+    let order = payload.get(1..=Order::BYTES).and_then(Order::decode).filter(|_| is_order(&payload));
+    let order = order.ok_or_else(|| Failure::Usage(format!("{} is no order", args.order.display())))?;
+    let file =
+        args.token.token_file.clone().unwrap_or_else(|| PathBuf::from("pectin-data").join(data::TOKEN));
+    let client = args.rpc.client()?.with_token(Some(&read_token(&file)?))?;
+    let until = Instant::now() + Duration::from_secs(args.timeout);
+    let mut sent_at = None::<Instant>;
+    loop {
+        let status = client.call("builder_service", json!([]))?;
+        let last = |at: &str| status[at]["lastOrder"].as_u64().unwrap_or_default();
+        if last("finalized") >= order.number {
+            show::print(&format!("order {} is obeyed and final\n", last("finalized")));
+            check_obeyed(&status["finalized"], &order)?;
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(Failure::Runtime(format!(
+                "the chain has not obeyed order {} in {} s. An order is skipped if its number is not above {}, a request if the service's balance \
+                 does not pay for the preimage, an upgrade if the code was not requested or its preimage is not there yet; refine refuses an \
+                 order that is not signed for the current code",
+                order.number,
+                args.timeout,
+                last("finalized")
+            )));
+        }
+        let is_due = sent_at.is_none_or(|at| at.elapsed() >= RESUBMIT_EVERY);
+        if last("best") < order.number && is_due {
+            match client.call("builder_serviceOrder", json!([hex::encode_prefixed(&payload)])) {
+                Ok(taken) => {
+                    sent_at = Some(Instant::now());
+                    show::print(&format!("package {} is with core {}\n", taken["package"], taken["core"]));
+                }
+                Err(why) => eprintln!("pectin: {why}"),
+            }
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Another order may have been obeyed under the number.
+fn check_obeyed(code: &Value, order: &Order) -> Result<(), Failure> {
+    let is_code = |value: &Value| *value == json!(order.code_hash);
+    let is_this = match order.action {
+        Action::Request => is_code(&code["requested"]["codeHash"]) || is_code(&code["codeHash"]),
+        Action::Upgrade => is_code(&code["codeHash"]),
+    };
+    let why = "the service obeyed another order with this number or a later one; see `pectin service status`";
+    is_this.then_some(()).ok_or_else(|| Failure::runtime(why))
+}
+
+fn provide(args: &ProvideArgs) -> Result<(), Failure> {
+    let named = |why: String| Failure::Usage(format!("{}: {why}", args.chain_spec.display()));
+    let text = file::read(&args.chain_spec, "the chain specification")?;
+    let mut spec = ChainSpec::from_json(&text).map_err(|why| named(why.to_string()))?;
+    let (config, _) = service_of(&spec).map_err(|why| named(why.to_string()))?;
+    let id = config.service;
+    let (next, len) = read(&args.code, id)?;
+    let code = std::fs::read(&args.code).map_err(Failure::runtime)?;
+    let info = spec
+        .genesis_state
+        .get(&service_key(id))
+        .and_then(|info| ServiceInfo::decode(info, &spec.params).ok());
+    let mut info = info.ok_or_else(|| named("the service's account cannot be read".to_owned()))?;
+    if spec.genesis_state.insert(preimage_key(id, next.code_hash), code.into()).is_some() {
+        return Err(named(format!("the code {} is there already", next.code_hash)));
+    }
+    // Asked for and there since slot 0.
+    spec.genesis_state.insert(request_key(id, next.code_hash, len), vec![0_u32].encode().into());
+    info.items += 2;
+    info.bytes += 81 + u64::from(len);
+    spec.genesis_state.insert(service_key(id), info.encode().into());
+    std::fs::write(&args.chain_spec, spec.to_json()).map_err(|why| named(why.to_string()))?;
+    show::print(&format!("the service {id} has the code {} from the beginning\n", next.code_hash));
     Ok(())
 }
 

@@ -4,17 +4,20 @@
 //! | method | who | what |
 //! |---|---|---|
 //! | `builder_peers` | all | how many guarantors of each core are connected |
+//! | `builder_service` | all | the service's code on the chain, and its owner's orders |
+//! | `builder_serviceOrder PAYLOAD` | operator | submits a signed order of the service's owner once, to guarantors of a core |
 //! | `builder_backup DIRECTORY` | operator | copies the data while the node runs |
 //! | `builder_bundleFile NUMBER NAME OFFSET` | operator; all in `pectin dev` | a block's bundle, made again, a part of one of its files at a time |
 //! | `evm_mine`, `dev_faucet ADDRESS [WEI]` | all, in `pectin dev` alone | a block now; a transaction from a development account |
 
 mod dev;
+mod service;
 mod tools;
 
 pub use dev::Faucet;
 pub(crate) use tools::reach;
 
-use crate::monitor::Monitor;
+use crate::{gateway::Gateway, monitor::Monitor};
 use bundler::Bundler;
 use futures_util::{FutureExt, future::BoxFuture};
 use jam::Ed25519Key;
@@ -42,6 +45,7 @@ pub(super) struct Methods {
     pub(super) feed: Feed,
     pub(super) pool: Arc<PoolIndex>,
     pub(super) backend: Arc<dyn Backend>,
+    pub(super) gateway: Gateway,
     pub(super) endpoint: Endpoint,
     pub(super) guarantors: Guarantors,
     pub(super) monitor: Arc<Monitor>,
@@ -58,7 +62,15 @@ pub(super) struct Methods {
 
 impl rpc::Extension for Methods {
     fn methods(&self) -> &'static [&'static str] {
-        &["builder_peers", "builder_backup", "builder_bundleFile", "evm_mine", "dev_faucet"]
+        &[
+            "builder_peers",
+            "builder_service",
+            "builder_serviceOrder",
+            "builder_backup",
+            "builder_bundleFile",
+            "evm_mine",
+            "dev_faucet",
+        ]
     }
 
     fn call<'a>(
@@ -70,6 +82,10 @@ impl rpc::Extension for Methods {
         let dev = self.dev.as_ref();
         match method {
             "builder_peers" => Some(std::future::ready(self.peers(params)).boxed()),
+            "builder_service" => Some(self.service(params).boxed()),
+            "builder_serviceOrder" => {
+                Some(async { self.service_order(only_for(caller.operator, params)?).await }.boxed())
+            }
             // It writes to the disk, and pages of any origin may ask a development network.
             "builder_backup" => Some(async { self.backup(only_for(caller.operator, params)?).await }.boxed()),
             "builder_bundleFile" => {

@@ -14,6 +14,7 @@ mod product;
 mod release;
 mod starts;
 mod unit;
+mod upgrade;
 
 use harness::{http::Client, process::Pectin, product::binary};
 use serde_json::Value;
