@@ -52,6 +52,16 @@ impl Sample {
 
 /// A chain with wallets, other accounts, the contracts that bodies call, and one with this code.
 pub(super) fn chain(wallets: u64, others: u64, code: Vec<u8>) -> MemoryChain {
+    chain_with(wallets, others, code, vec![])
+}
+
+/// The same with more contracts.
+fn chain_with(
+    wallets: u64,
+    others: u64,
+    code: Vec<u8>,
+    contracts: Vec<(Address, U256, Bytes)>,
+) -> MemoryChain {
     let ether = U256::from(10).pow(U256::from(21));
     let mut accounts = vec![
         (TOKEN, ether, contracts::erc20()),
@@ -61,6 +71,7 @@ pub(super) fn chain(wallets: u64, others: u64, code: Vec<u8>) -> MemoryChain {
         (bodies::RETURNS, ether, Bytes::from_static(bodies::RETURNS_CODE)),
         (bodies::DEEP, ether, Bytes::from_static(bodies::DEEP_CODE)),
     ];
+    accounts.extend(contracts);
     accounts.extend((0..wallets).map(|index| (Wallet::new(index).address(), ether, Bytes::new())));
     accounts.extend((0..others).map(|index| (other(index), ether, Bytes::new())));
     let mut chain = MemoryChain::new(&accounts);
@@ -94,6 +105,22 @@ pub(super) fn of_body(machines: &Machines, name: String, body: &Body, gas: u64) 
         return Err(format!("{name}: the block does not take its transaction"));
     }
     Sample::of(name, machines, &chain, &[sealed])
+}
+
+/// A block that calls so many contracts with codes of so many bytes, of which no two are the same, and of one opcode mostly.
+pub(super) fn of_codes(machines: &Machines, [codes, bytes]: [u64; 2], opcode: u8) -> Result<Sample, String> {
+    let address = |index: u64| Address::left_padding_from(&(index + (1 << 60)).to_be_bytes());
+    let contract = |index: u64| {
+        let mut code = vec![opcode; bytes as usize];
+        // It stops at once.
+        code[0] = 0;
+        code[1..9].copy_from_slice(&index.to_be_bytes());
+        (address(index), U256::ZERO, Bytes::from(code))
+    };
+    let mut chain = chain_with(codes, 20, vec![], (0..codes).map(contract).collect());
+    let call = |index| Wallet::new(index).eip1559(Call { gas_limit: 60_000, ..Call::to(address(index), 0) });
+    let sealed = chain.build(&(0..codes).map(call).collect::<Vec<_>>());
+    Sample::of(format!("{codes} codes of {bytes} of {opcode:02x}"), machines, &chain, &[sealed])
 }
 
 /// How transactions differ.
