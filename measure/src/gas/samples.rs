@@ -22,6 +22,7 @@ pub(super) const TRANSACTION_GAS_MAX: u64 = 1 << 24;
 const TOKEN: Address = Address::repeat_byte(0x70);
 const CONTRACT: Address = Address::repeat_byte(0xc7);
 const STORE: Address = Address::repeat_byte(0xc8);
+const SPIN: Address = Address::repeat_byte(0xc9);
 
 /// A run of blocks with what it took.
 #[derive(Clone, Debug)]
@@ -67,6 +68,7 @@ fn chain_with(
         (TOKEN, ether, contracts::erc20()),
         (CONTRACT, ether, code.into()),
         (STORE, ether, Bytes::from_static(contracts::STORE)),
+        (SPIN, ether, Bytes::from_static(contracts::SPIN)),
         (bodies::STOPS, ether, Bytes::from_static(&[0])),
         (bodies::RETURNS, ether, Bytes::from_static(bodies::RETURNS_CODE)),
         (bodies::DEEP, ether, Bytes::from_static(bodies::DEEP_CODE)),
@@ -141,11 +143,13 @@ pub(super) enum Shape {
     Delegating,
     /// Writes to forty slots.
     Store,
-    /// Runs out of gas at once.
+    /// Runs out of gas at once,
     Failing,
+    /// and after some jumps.
+    Spinning,
 }
 
-pub(super) const SHAPES: [Shape; 11] = [
+pub(super) const SHAPES: [Shape; 12] = [
     Shape::Transfer,
     Shape::Fresh,
     Shape::OneSender,
@@ -157,6 +161,7 @@ pub(super) const SHAPES: [Shape; 11] = [
     Shape::Delegating,
     Shape::Store,
     Shape::Failing,
+    Shape::Spinning,
 ];
 
 /// The transaction with an index, in a block of this shape.
@@ -181,13 +186,16 @@ pub(super) fn shaped(rng: &mut Rng, shape: Shape, index: u64, nonce: u64, others
             wallet.eip2930(Call { access_list, ..call(to, Bytes::new(), 100_000) })
         }
         Shape::Delegating => {
-            let authorities = [1, 2].map(|at| Wallet::new(1_000_000 + 2 * index + at).delegates(STORE, 0));
-            wallet.eip7702(call(to, Bytes::new(), 200_000), authorities.to_vec())
+            // One to seven, some of them for another nonce.
+            let authorities = (0..1 + 3 * (index % 3))
+                .map(|at| Wallet::new(1_000_000 + 8 * index + at).delegates(STORE, u64::from(at % 4 == 2)));
+            wallet.eip7702(call(to, Bytes::new(), 400_000), authorities.collect())
         }
         Shape::Store => {
             let input = U256::from(40).to_be_bytes::<32>().to_vec().into();
             wallet.eip1559(call(STORE, input, 1_500_000))
         }
+        Shape::Spinning => wallet.eip1559(call(SPIN, Bytes::new(), 21_000 + rng.below(200_000))),
         Shape::Failing => wallet.eip1559(call(STORE, data(rng, 32), 30_000)),
     }
 }
