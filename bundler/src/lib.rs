@@ -20,7 +20,7 @@
 //! again on another anchor has the same blocks in another package. A [`Draft`] holds what the builder decided and nothing that
 //! follows from it; witness and bundle are made again when they are needed.
 //!
-//! **Limits.** Gas, transactions, bytes of the bundle and exported segments ([`Limits`]) are looked at before a
+//! **Limits.** Gas, transactions, bytes of the bundle, refine gas ([`Work`]) and exported segments ([`Limits`]) are looked at before a
 //! transaction is taken, so that each block fits into a package of its own; a run ends where the next block does not fit. The witness is bounded while it grows; where the bound is too much, its real length decides.
 //! What does not even fit into a block of its own is dropped with a reason, and the block goes on.
 //!

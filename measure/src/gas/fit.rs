@@ -7,7 +7,7 @@
 use super::{
     bodies,
     check::random,
-    samples::{SHAPES, Sample, of_body, of_shape},
+    samples::{SHAPES, Sample, of_body, of_codes, of_shape},
 };
 use bundler::{FEATURES, FRACTION, Feature, name_of};
 use harness::rng::Rng;
@@ -15,15 +15,16 @@ use pvm::{EngineKind, Machines};
 use std::fmt::Write;
 
 /// What is added to every weight, in thousandths, for blocks that were not measured.
-const MARGIN: f64 = 50.0;
+const MARGIN: f64 = 60.0;
 /// Gas of a block that is measured for one thing that it does.
 const BODY_GAS: u64 = 15_000_000;
 /// Gas of a block of several things.
 const MIXED_GAS: u64 = 40_000_000;
 /// What an opcode is taken to cost as far as no block says otherwise.
 const OPCODE_GAS: f64 = 30.0;
-/// The same for what blocks rarely have without something else.
-const USUAL_GAS: [(Feature, f64); 8] = [
+/// The same for what blocks rarely have without something else; no weight is less than half of it.
+const USUAL_GAS: [(Feature, f64); 9] = [
+    (Feature::CodeBytes, 60.0),
     (Feature::WitnessInner, 2200.0),
     (Feature::WrittenInner, 2500.0),
     (Feature::WitnessKeys, 500.0),
@@ -95,8 +96,13 @@ fn measured(machines: &Machines, quick: bool) -> Result<Vec<Sample>, String> {
             samples.push(of_shape(machines, shape, *size)?);
         }
     }
+    for opcode in [0x01, 0x5b, 0x60, 0x7f] {
+        for size in [[1, 24_000], [8, 3_000], [8, 24_000], [30, 200]] {
+            samples.push(of_codes(machines, size, opcode)?);
+        }
+    }
     // Seeds that a check does not begin with.
-    for block in 0..if quick { 100 } else { 1000 } {
+    for block in 0..if quick { 60 } else { 1000 } {
         samples.push(random(machines, &mut Rng::new(0xca11_b8a7_e000_0000 + block), MIXED_GAS, block)?);
     }
     samples.push(of_shape(machines, SHAPES[0], [0, 10, 1])?);
@@ -163,12 +169,13 @@ fn solve(rows: &[Vec<f64>], importance: &[f64], used: &[usize], solved: &mut [f6
     // What the blocks do not tell apart is divided evenly: a pull towards what an opcode usually costs.
     let pull = 1e-4;
     let prior = |j: usize| usual(used[j]) * scale[j];
+    let least = |j: usize| if used[j] < OPCODES { 0.0 } else { prior(j) / 2.0 };
     for _ in 0..SWEEPS {
         for j in 0..n {
             let line = &gram[j * n..][..n];
             let fitted = line.iter().zip(&x).map(|(g, x)| g * x).sum::<f64>();
             let step = (right[j] - fitted + pull * (prior(j) - x[j])) / (line[j] + pull);
-            x[j] = (x[j] + step).max(0.0);
+            x[j] = (x[j] + step).max(least(j));
         }
     }
     solved.iter_mut().zip(x).zip(&scale).for_each(|((w, x), scale)| *w = x / scale);

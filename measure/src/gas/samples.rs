@@ -22,6 +22,7 @@ pub(super) const TRANSACTION_GAS_MAX: u64 = 1 << 24;
 const TOKEN: Address = Address::repeat_byte(0x70);
 const CONTRACT: Address = Address::repeat_byte(0xc7);
 const STORE: Address = Address::repeat_byte(0xc8);
+const SPIN: Address = Address::repeat_byte(0xc9);
 
 /// A run of blocks with what it took.
 #[derive(Clone, Debug)]
@@ -52,15 +53,27 @@ impl Sample {
 
 /// A chain with wallets, other accounts, the contracts that bodies call, and one with this code.
 pub(super) fn chain(wallets: u64, others: u64, code: Vec<u8>) -> MemoryChain {
+    chain_with(wallets, others, code, vec![])
+}
+
+/// The same with more contracts.
+fn chain_with(
+    wallets: u64,
+    others: u64,
+    code: Vec<u8>,
+    contracts: Vec<(Address, U256, Bytes)>,
+) -> MemoryChain {
     let ether = U256::from(10).pow(U256::from(21));
     let mut accounts = vec![
         (TOKEN, ether, contracts::erc20()),
         (CONTRACT, ether, code.into()),
         (STORE, ether, Bytes::from_static(contracts::STORE)),
+        (SPIN, ether, Bytes::from_static(contracts::SPIN)),
         (bodies::STOPS, ether, Bytes::from_static(&[0])),
         (bodies::RETURNS, ether, Bytes::from_static(bodies::RETURNS_CODE)),
         (bodies::DEEP, ether, Bytes::from_static(bodies::DEEP_CODE)),
     ];
+    accounts.extend(contracts);
     accounts.extend((0..wallets).map(|index| (Wallet::new(index).address(), ether, Bytes::new())));
     accounts.extend((0..others).map(|index| (other(index), ether, Bytes::new())));
     let mut chain = MemoryChain::new(&accounts);
@@ -96,6 +109,22 @@ pub(super) fn of_body(machines: &Machines, name: String, body: &Body, gas: u64) 
     Sample::of(name, machines, &chain, &[sealed])
 }
 
+/// A block that calls so many contracts with codes of so many bytes, of which no two are the same, and of one opcode mostly.
+pub(super) fn of_codes(machines: &Machines, [codes, bytes]: [u64; 2], opcode: u8) -> Result<Sample, String> {
+    let address = |index: u64| Address::left_padding_from(&(index + (1 << 60)).to_be_bytes());
+    let contract = |index: u64| {
+        let mut code = vec![opcode; bytes as usize];
+        // It stops at once.
+        code[0] = 0;
+        code[1..9].copy_from_slice(&index.to_be_bytes());
+        (address(index), U256::ZERO, Bytes::from(code))
+    };
+    let mut chain = chain_with(codes, 20, vec![], (0..codes).map(contract).collect());
+    let call = |index| Wallet::new(index).eip1559(Call { gas_limit: 60_000, ..Call::to(address(index), 0) });
+    let sealed = chain.build(&(0..codes).map(call).collect::<Vec<_>>());
+    Sample::of(format!("{codes} codes of {bytes} of {opcode:02x}"), machines, &chain, &[sealed])
+}
+
 /// How transactions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -114,11 +143,13 @@ pub(super) enum Shape {
     Delegating,
     /// Writes to forty slots.
     Store,
-    /// Runs out of gas at once.
+    /// Runs out of gas at once,
     Failing,
+    /// and after some jumps.
+    Spinning,
 }
 
-pub(super) const SHAPES: [Shape; 11] = [
+pub(super) const SHAPES: [Shape; 12] = [
     Shape::Transfer,
     Shape::Fresh,
     Shape::OneSender,
@@ -130,6 +161,7 @@ pub(super) const SHAPES: [Shape; 11] = [
     Shape::Delegating,
     Shape::Store,
     Shape::Failing,
+    Shape::Spinning,
 ];
 
 /// The transaction with an index, in a block of this shape.
@@ -154,13 +186,16 @@ pub(super) fn shaped(rng: &mut Rng, shape: Shape, index: u64, nonce: u64, others
             wallet.eip2930(Call { access_list, ..call(to, Bytes::new(), 100_000) })
         }
         Shape::Delegating => {
-            let authorities = [1, 2].map(|at| Wallet::new(1_000_000 + 2 * index + at).delegates(STORE, 0));
-            wallet.eip7702(call(to, Bytes::new(), 200_000), authorities.to_vec())
+            // One to seven, some of them for another nonce.
+            let authorities = (0..1 + 3 * (index % 3))
+                .map(|at| Wallet::new(1_000_000 + 8 * index + at).delegates(STORE, u64::from(at % 4 == 2)));
+            wallet.eip7702(call(to, Bytes::new(), 400_000), authorities.collect())
         }
         Shape::Store => {
             let input = U256::from(40).to_be_bytes::<32>().to_vec().into();
             wallet.eip1559(call(STORE, input, 1_500_000))
         }
+        Shape::Spinning => wallet.eip1559(call(SPIN, Bytes::new(), 21_000 + rng.below(200_000))),
         Shape::Failing => wallet.eip1559(call(STORE, data(rng, 32), 30_000)),
     }
 }

@@ -104,13 +104,24 @@ fn a_block_is_full_when_its_refine_gas_is_and_the_program_takes_no_more() {
 
 #[test]
 fn an_estimate_that_forgets_the_witness_is_found() {
-    let mut chain = chain(|limits| limits);
-    let sealed = chain.build(&transfers());
+    // Asks for the balance of as many accounts as its calldata says, most of which are not there.
+    let asks = Address::repeat_byte(0xc4);
+    let code =
+        &[0x5f, 0x35, 0x5b, 0x80, 0x60, 80, 0x1b, 0x31, 0x50, 0x60, 1, 0x90, 0x03, 0x80, 0x60, 2, 0x57, 0x00];
+    let other = |i: u64| (Address::left_padding_from(&(i + (1 << 40)).to_be_bytes()), ether(1), Bytes::new());
+    let mut accounts = (0..2_000).map(other).collect::<Vec<_>>();
+    accounts.push((Wallet::new(0).address(), ether(100), Bytes::new()));
+    accounts.push((asks, U256::ZERO, Bytes::from_static(code)));
+    let mut chain = MemoryChain::new(&accounts);
+    let input = U256::from(500).to_be_bytes::<32>().to_vec().into();
+    let sealed =
+        chain.build(&[Wallet::new(0).eip1559(Call { input, gas_limit: 2_000_000, ..Call::to(asks, 0) })]);
     let right = chain.package(&sealed).0;
     let gas = refine_gas(&chain, &right);
     assert!(gas <= right.work().gas());
     chain.bundler.mistake = Some(bundler::Mistake::EstimateForgetsWitness);
-    assert!(gas > chain.package(&sealed).0.work().gas());
+    let wrong = chain.package(&sealed).0.work().gas();
+    assert!(gas > wrong, "{gas} {wrong}");
 }
 
 #[test]
