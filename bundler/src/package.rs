@@ -246,7 +246,8 @@ impl Bundler {
             imports: vec![],
             extrinsics: vec![],
         };
-        let refined = Refined { claim: Claim::default(), run: Run::default(), item, extrinsics: vec![] };
+        let (claim, run, work) = (Claim::default(), Run::default(), Work::default());
+        let refined = Refined { claim, run, item, extrinsics: vec![], work };
         let mut bundle = self.bundle(&refined, context);
         self.authorizer.token.complete(&mut bundle.package);
         bundle
