@@ -3,43 +3,43 @@
 use super::FEATURES;
 
 /// The hash of the program that was measured.
-pub const PROGRAM: &str = "0xff0f6b11f7a4f25fae2a7477a63e71fe9406c0cf81243c3930e690c66642d3db";
+pub const PROGRAM: &str = "0xf61abfd65ff9d31af27ea277b9c3b631ccdd58b733e55bd21852610795504efe";
 
 #[rustfmt::skip]
 pub(super) static WEIGHTS: [u64; FEATURES] = [
-    8858, // op00
-    903, // op01
-    1651, // op02
-    928, // op03
-    1508, // op04
-    2681, // op05
-    1465, // op06
-    1576, // op07
-    2174, // op08
-    5493, // op09
-    1638, // op0a
-    1074, // op0b
+    1825, // op00
+    702, // op01
+    1278, // op02
+    884, // op03
+    1500, // op04
+    2335, // op05
+    1491, // op06
+    1579, // op07
+    3080, // op08
+    5817, // op09
+    1480, // op0a
+    885, // op0b
     6400, // op0c
     6400, // op0d
     6400, // op0e
     6400, // op0f
-    890, // op10
-    890, // op11
-    1109, // op12
-    1064, // op13
-    737, // op14
+    514, // op10
+    631, // op11
+    974, // op12
+    969, // op13
+    359, // op14
     673, // op15
-    670, // op16
-    670, // op17
-    670, // op18
+    287, // op16
+    290, // op17
+    292, // op18
     673, // op19
-    685, // op1a
-    1088, // op1b
-    1100, // op1c
-    1066, // op1d
-    843, // op1e
+    310, // op1a
+    905, // op1b
+    910, // op1c
+    866, // op1d
+    844, // op1e
     6400, // op1f
-    748, // op20
+    616, // op20
     6400, // op21
     6400, // op22
     6400, // op23
@@ -55,123 +55,123 @@ pub(super) static WEIGHTS: [u64; FEATURES] = [
     6400, // op2d
     6400, // op2e
     6400, // op2f
-    822, // op30
-    6032, // op31
-    832, // op32
-    723, // op33
-    672, // op34
-    1638, // op35
-    656, // op36
-    2454, // op37
-    638, // op38
-    2807, // op39
-    1115, // op3a
-    7802, // op3b
-    11558, // op3c
-    673, // op3d
+    735, // op30
+    6015, // op31
+    737, // op32
+    633, // op33
+    585, // op34
+    1743, // op35
+    568, // op36
+    2584, // op37
+    548, // op38
+    2974, // op39
+    1027, // op3a
+    7822, // op3b
+    11770, // op3c
+    582, // op3d
     0, // op3e
-    6510, // op3f
-    12825, // op40
-    825, // op41
-    672, // op42
-    673, // op43
-    2850, // op44
-    621, // op45
-    673, // op46
-    9448, // op47
-    672, // op48
+    6520, // op3f
+    12601, // op40
+    738, // op41
+    584, // op42
+    586, // op43
+    2769, // op44
+    531, // op45
+    584, // op46
+    9388, // op47
+    585, // op48
     6400, // op49
-    911, // op4a
+    823, // op4a
     6400, // op4b
     6400, // op4c
     6400, // op4d
     6400, // op4e
     6400, // op4f
-    460, // op50
-    3187, // op51
-    3399, // op52
-    1154, // op53
-    10932, // op54
-    21469, // op55
-    885, // op56
-    786, // op57
-    685, // op58
-    1429, // op59
-    618, // op5a
-    395, // op5b
-    1009, // op5c
-    7497, // op5d
-    1970, // op5e
-    652, // op5f
-    1003, // op60
-    758, // op61
-    807, // op62
-    863, // op63
-    914, // op64
-    1033, // op65
-    1114, // op66
-    1132, // op67
-    1173, // op68
-    1254, // op69
-    1304, // op6a
-    1322, // op6b
-    1373, // op6c
-    1424, // op6d
-    1471, // op6e
-    2459, // op6f
-    1714, // op70
-    1798, // op71
-    1849, // op72
-    1856, // op73
-    1882, // op74
-    1933, // op75
-    1985, // op76
-    2634, // op77
-    2232, // op78
-    2291, // op79
-    2342, // op7a
-    2358, // op7b
-    2410, // op7c
-    2460, // op7d
-    2504, // op7e
-    2897, // op7f
-    858, // op80
-    707, // op81
-    707, // op82
-    707, // op83
-    707, // op84
-    707, // op85
-    706, // op86
-    706, // op87
-    708, // op88
-    707, // op89
-    707, // op8a
-    707, // op8b
-    707, // op8c
-    707, // op8d
-    703, // op8e
-    706, // op8f
-    3077, // op90
-    2993, // op91
-    3079, // op92
-    2994, // op93
-    2994, // op94
-    2994, // op95
-    3079, // op96
-    2994, // op97
-    2993, // op98
-    2994, // op99
-    2990, // op9a
-    2994, // op9b
-    2994, // op9c
-    2993, // op9d
-    2994, // op9e
-    2994, // op9f
-    50823, // opa0
-    105183, // opa1
-    148554, // opa2
-    188590, // opa3
-    229744, // opa4
+    530, // op50
+    3178, // op51
+    3508, // op52
+    1288, // op53
+    11268, // op54
+    21688, // op55
+    989, // op56
+    1313, // op57
+    662, // op58
+    1433, // op59
+    531, // op5a
+    380, // op5b
+    976, // op5c
+    7616, // op5d
+    2100, // op5e
+    565, // op5f
+    953, // op60
+    672, // op61
+    719, // op62
+    773, // op63
+    824, // op64
+    944, // op65
+    1028, // op66
+    1025, // op67
+    1159, // op68
+    1168, // op69
+    1218, // op6a
+    1236, // op6b
+    1287, // op6c
+    1339, // op6d
+    1386, // op6e
+    2453, // op6f
+    1624, // op70
+    1710, // op71
+    1761, // op72
+    1780, // op73
+    1798, // op74
+    1850, // op75
+    1897, // op76
+    2567, // op77
+    2124, // op78
+    2204, // op79
+    2254, // op7a
+    2272, // op7b
+    2329, // op7c
+    2388, // op7d
+    2432, // op7e
+    3044, // op7f
+    781, // op80
+    647, // op81
+    640, // op82
+    641, // op83
+    650, // op84
+    643, // op85
+    647, // op86
+    640, // op87
+    642, // op88
+    642, // op89
+    642, // op8a
+    643, // op8b
+    642, // op8c
+    641, // op8d
+    639, // op8e
+    639, // op8f
+    3214, // op90
+    2997, // op91
+    3003, // op92
+    3004, // op93
+    3003, // op94
+    3000, // op95
+    2999, // op96
+    2999, // op97
+    3005, // op98
+    3002, // op99
+    2999, // op9a
+    3004, // op9b
+    3001, // op9c
+    3005, // op9d
+    3000, // op9e
+    3000, // op9f
+    17968, // opa0
+    24136, // opa1
+    17504, // opa2
+    21274, // opa3
+    0, // opa4
     6400, // opa5
     6400, // opa6
     6400, // opa7
@@ -247,102 +247,102 @@ pub(super) static WEIGHTS: [u64; FEATURES] = [
     6400, // oped
     6400, // opee
     6400, // opef
-    146979, // opf0
-    23249, // opf1
-    22703, // opf2
-    23004, // opf3
-    18494, // opf4
-    631058, // opf5
+    173337, // opf0
+    23480, // opf1
+    22649, // opf2
+    18680, // opf3
+    18887, // opf4
+    884533, // opf5
     6400, // opf6
     6400, // opf7
     6400, // opf8
     6400, // opf9
-    21259, // opfa
+    21091, // opfa
     6400, // opfb
     6400, // opfc
     6400, // opfd
     6400, // opfe
     0, // opff
-    17540981, // Run
-    2104891, // Block
-    155128, // Signatures
-    0, // Senders
-    34727, // Additions
-    71570, // Legacy
-    203968, // Eip2930
-    162535, // Eip1559
-    7251845, // Eip7702
-    1644, // TransactionBytes
-    27812, // TransactionBlocks
-    24898, // AccessAddresses
-    8589, // AccessSlots
-    8972928, // Authorizations
-    8366, // Accounts
-    15505, // Slots
-    52181, // TouchedAccounts
+    16886737, // Run
+    2201503, // Block
+    291563, // Signatures
+    6561, // Senders
+    33014, // Additions
+    222402, // Legacy
+    243817, // Eip2930
+    285695, // Eip1559
+    464328, // Eip7702
+    1871, // TransactionBytes
+    0, // TransactionBlocks
+    29852, // AccessAddresses
+    9568, // AccessSlots
+    9224349, // Authorizations
+    11102, // Accounts
+    20595, // Slots
+    0, // TouchedAccounts
     0, // ChangedSlots
-    97094, // NewAccounts
-    82595, // NewSlots
-    82879, // Codes
-    1980, // CodeBytes
-    4104, // CreatedBytes
-    852, // ReceiptBytes
+    143593, // NewAccounts
+    93252, // NewSlots
+    131936, // Codes
+    1987, // CodeBytes
+    3480, // CreatedBytes
+    861, // ReceiptBytes
     0, // ReceiptBlocks
-    77375, // Logs
-    69178, // Topics
-    47320, // WitnessInner
-    315204, // WitnessStems
-    4253, // WitnessKeys
-    18394, // WitnessBelow
-    0, // WitnessHashes
-    15556, // WitnessOrder
-    81762, // WrittenInner
-    27247, // WrittenStems
-    63072, // WrittenKeys
-    53057, // WrittenBelow
-    326, // MemoryWords
-    224, // CopiedWords
-    109050, // KeccakBlocks
-    434, // LogWords
-    1255, // ExponentBits
-    992, // DivisionShort
-    1515, // DivisionTwo
+    110022, // Logs
+    118605, // Topics
+    50644, // WitnessInner
+    133493, // WitnessStems
+    4272, // WitnessKeys
+    21096, // WitnessBelow
+    28715, // WitnessHashes
+    16542, // WitnessOrder
+    74708, // WrittenInner
+    67633, // WrittenStems
+    94933, // WrittenKeys
+    46235, // WrittenBelow
+    281, // MemoryWords
+    221, // CopiedWords
+    109583, // KeccakBlocks
+    86, // LogWords
+    1258, // ExponentBits
+    998, // DivisionShort
+    1437, // DivisionTwo
     0, // DivisionLong
-    924, // DivisionLimbs
-    22397, // Calls
-    3720, // Frames
+    947, // DivisionLimbs
+    22818, // Calls
+    10385, // Frames
     18, // InputWords
     86, // OutputWords
-    961, // InitBytes
-    4105, // Precompiles
-    68923123, // EcRecover
-    255134, // EcRecoverNone
-    63083, // Sha256Blocks
-    35911, // RipemdBlocks
-    104, // IdentityWords
-    586132, // ModExp
+    955, // InitBytes
+    3876, // Precompiles
+    8673841, // EcRecover
+    256265, // EcRecoverNone
+    63218, // Sha256Blocks
+    36588, // RipemdBlocks
+    262, // IdentityWords
+    618521, // ModExp
     0, // ModExpBytes
-    2883, // ModExpWords
-    825, // ModExpSquares
-    3433, // ModExpEvenWords
-    863, // ModExpEvenSquares
-    847697, // Bn254Add
-    22932483, // Bn254Mul
-    668603, // Bn254Pairing
-    211415861, // Bn254Pairs
-    16212, // Blake2f
-    3530, // Blake2fRounds
-    732639302, // KzgPoint
-    1983345, // BlsG1Add
-    31737506, // BlsG1Msm
-    50887175, // BlsG1MsmPoints
-    2908856, // BlsG2Add
-    83055662, // BlsG2Msm
-    143667676, // BlsG2MsmPoints
-    232323311, // BlsPairing
-    151529982, // BlsPairs
-    32334105, // BlsMapFp
-    95291348, // BlsMapFp2
-    71570904, // P256Verify
-    3244, // MovedWords
+    2382, // ModExpWords
+    944, // ModExpSquares
+    3184, // ModExpEvenWords
+    932, // ModExpEvenSquares
+    386296, // Bn254Add
+    13518877, // Bn254Mul
+    0, // Bn254Pairing
+    214196541, // Bn254Pairs
+    18086, // Blake2f
+    3679, // Blake2fRounds
+    480432786, // KzgPoint
+    792824, // BlsG1Add
+    14405896, // BlsG1Msm
+    27289927, // BlsG1MsmPoints
+    1600227, // BlsG2Add
+    18004680, // BlsG2Msm
+    59435471, // BlsG2MsmPoints
+    207762479, // BlsPairing
+    139449601, // BlsPairs
+    17846828, // BlsMapFp
+    111673288, // BlsMapFp2
+    19096015, // P256Verify
+    3273, // MovedWords
 ];
