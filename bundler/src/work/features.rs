@@ -8,6 +8,7 @@ macro_rules! features {
         /// What is counted besides opcodes.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(usize)]
+        #[expect(clippy::manual_non_exhaustive, reason = "names are counted on from the last opcode")]
         pub enum Feature {
             #[doc(hidden)]
             LastOpcode = OPCODES - 1,

@@ -121,8 +121,8 @@ fn stack(bodies: &mut Vec<Body>) {
         bodies.push(body(16, &code, 60, 6));
     }
     for at in 0..16_u8 {
-        let fill = vec![0x5f; 17];
-        let clear = vec![0x50; 17];
+        let fill = [0x5f; 17];
+        let clear = [0x50; 17];
         let duplicate = [&fill[..], &[0x80 + at, 0x50].repeat(40), &clear].concat();
         bodies.push(body(1, &duplicate, 3000, 300));
         let swap = [&fill[..], &[0x90 + at].repeat(40), &clear].concat();

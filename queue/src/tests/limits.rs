@@ -103,7 +103,7 @@ fn the_queue_takes_no_more_than_it_may() {
     assert_eq!(world.try_seal(1), Ok(4));
 }
 
-const fn empty(id: BlockId) -> crate::QueuedBlock {
+fn empty(id: BlockId) -> crate::QueuedBlock {
     let size = crate::Size::default();
     crate::QueuedBlock { id, transactions: 0, is_alone: false, size, sealed_at: Time::ZERO }
 }

@@ -109,7 +109,7 @@ mod tests {
         let writes = keys.iter().map(|key| (*key, crate::Value::repeat_byte(1))).collect::<Writes>();
         let tree = Tree::<Blake2b>::default().update(&writes);
         // The root, and the fork of the two that begin with a one.
-        let below = 8 + (0 + 7) + 8 + 8;
+        let below = 8 + 7 + 8 + 8;
         assert_eq!(tree.written(&keys), Opened { inner: 2, stems: 3, keys: 5, below });
         assert_eq!(tree.written(&keys[3..]), Opened { inner: 2, stems: 2, keys: 2, below: 16 });
         assert_eq!(tree.written(&[]), Opened::default());
