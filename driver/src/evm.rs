@@ -8,7 +8,7 @@ mod past;
 mod view;
 
 pub use builder::EvmBuilder;
-pub use packing::{EvmPacked, EvmPacking, Program, RefineGas, RefineGases};
+pub use packing::{EvmPacked, EvmPacking, Program};
 pub use past::Folded;
 pub use view::{EvmView, OpenView, ShownBlock};
 
@@ -27,7 +27,7 @@ use service::Config;
 use state::{CodeSet, Codes, Layer, Tree};
 use std::{collections::BTreeMap, sync::Arc};
 use txpool::{Account, Head};
-use types::{BlockId, Chunked, ReceiptedBlock, Run, Sizes, Transaction};
+use types::{BlockId, Chunked, ReceiptedBlock, RefineGases, Run, Sizes, Transaction};
 
 /// So many blocks are remembered with their sizes.
 const SIZES_KEPT: usize = 128;

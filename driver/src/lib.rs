@@ -65,7 +65,7 @@ pub use bugs::Mistake;
 pub use code::CodeStatus;
 pub use evm::{
     Built, EvmBlocks, EvmBuilder, EvmCodes, EvmHistory, EvmPacked, EvmPacking, EvmView, Folded, OpenView,
-    Program, RefineGas, RefineGases, ShownBlock,
+    Program, ShownBlock,
 };
 pub use journal::{Batch, Recovered};
 pub use settings::{Pace, Settings};

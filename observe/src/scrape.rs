@@ -138,6 +138,9 @@ fn building(text: &mut Text, scraped: &Scraped<'_>) {
         text.histograms(name, [(None, histogram.buckets())]);
     }
     text.one("pectin_bundle_bytes_max", limits.bundle_bytes_max);
+    let gas = scraped.snapshot.insight.refine_gas.newest();
+    text.one("pectin_bundle_refine_gas_estimate", gas.map_or(0, |gas| gas.estimate));
+    text.one("pectin_bundle_refine_gas_used", gas.and_then(|gas| gas.exact).unwrap_or(0));
     text.one("pectin_bundle_refine_gas_max", limits.refine_gas_max);
     text.one("pectin_block_gas_max", limits.gas_max);
 }

@@ -93,6 +93,8 @@ metrics! {
         Histogram "pectin_bundle_bytes" "bytes" [] "Bytes of a sealed block in a bundle of its own: witness, codes, transactions, headers, payload."
         Histogram "pectin_witness_bytes" "bytes" [] "Bytes of a sealed block's witness in a bundle of its own."
         Gauge "pectin_bundle_bytes_max" "bytes" [] "How large a bundle may be."
+        Gauge "pectin_bundle_refine_gas_estimate" "gas" [] "Gas of JAM's virtual machine that the bundle packed last takes at most, as it was estimated."
+        Gauge "pectin_bundle_refine_gas_used" "gas" [] "Gas of JAM's virtual machine that the service's program used for it; 0 if the program was not run."
         Gauge "pectin_bundle_refine_gas_max" "gas" [] "Gas of JAM's virtual machine that a bundle may take."
         Gauge "pectin_block_gas_max" "gas" [] "Gas that a block may use."
     }

@@ -118,6 +118,12 @@ function atMost(list) {
   return more > 0 ? [...list.slice(0, LISTED_MAX), el("span", {}, `and ${count(more)} more`)] : list;
 }
 
+// Gas of JAM's virtual machine: what decides how many blocks a package holds.
+function refineGas({ estimate, used, max }) {
+  const most = `at most ${count(estimate)} of ${count(max)}, ${((100 * estimate) / max).toFixed(1)} %`;
+  return used === null ? most : `${most}; ${count(used)} used`;
+}
+
 export function bundle(found) {
   const node = parts.get("node");
   const { times } = found;
@@ -141,6 +147,7 @@ export function bundle(found) {
       ["Failed versions", `${count(failed)} of ${count(node.retriesMax)}`],
       ["Bundle", sizes && `at most ${of(sizes.bundleBytes, node.bundleBytesMax)}: the sum of its blocks, which share what they touch`],
       ["Gas", sizes && `${count(sizes.gas)} of ${count(node.runGasMax)}`],
+      ["Refine gas", found.refineGas && refineGas(found.refineGas)],
     ]),
     said(isOnItsWay),
     way(steps),

@@ -2,7 +2,7 @@
 //! blocks came out, and what the cores were used for.
 
 use std::{collections::BTreeMap, sync::Arc};
-use types::{Sizes, SlotCores};
+use types::{RefineGases, Sizes, SlotCores};
 
 /// What only those who watch the node want to know.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub struct Insight {
     pub outlook: Option<Arc<queue::Outlook>>,
     /// How large the newest blocks came out, by number. Not known of blocks from before a restart.
     pub sizes: Arc<BTreeMap<u64, Sizes>>,
+    /// What runs take to refine that were packed lately.
+    pub refine_gas: RefineGases,
     /// The cores in the last slots on the best branch, oldest first.
     pub slots: Arc<[SlotCores]>,
 }

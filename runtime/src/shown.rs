@@ -64,6 +64,7 @@ impl Shown {
                 accepted: snapshot.accepted,
                 outlook: Some(Arc::clone(outlook)),
                 sizes: Arc::clone(&blocks.sizes),
+                refine_gas: blocks.refine_gas.clone(),
                 slots: Arc::clone(&snapshot.cores),
             },
         };

@@ -36,7 +36,7 @@ pub use block::{BlockId, ReceiptedBlock, Run, SealedBlock};
 pub use chunked::Chunked;
 pub use core::time::Duration;
 pub use event::{Event, Fields, ReleasedBy, SpecLine, Subject};
-pub use insight::{CoreUse, Sizes, SlotCores};
+pub use insight::{CoreUse, RefineGas, RefineGases, Sizes, SlotCores};
 pub use reason::{NoReason, Reason};
 pub use story::{Release, Story};
 pub use time::Time;

@@ -10,7 +10,7 @@ use core::fmt::{self, Debug};
 use jam::{Bundle, RefineContext};
 use state::{Codes, Values};
 use std::{collections::BTreeMap, sync::Arc};
-use types::{BlockId, Run};
+use types::{BlockId, RefineGas, Run};
 
 /// Memory that pieces may take: those of a few full packages. Pieces beyond are made again when they are needed.
 const PIECES_BYTES_MAX: usize = 48 << 20;
@@ -58,46 +58,6 @@ impl Packed {
         self.runs.retain(|_, refined| refined.run().last.number < from);
         let gone = self.pieces.split_off(&from);
         self.pieces_bytes -= gone.values().map(Piece::memory_bytes).sum::<usize>();
-    }
-}
-
-/// Runs of which it is remembered what they take.
-const REFINE_GAS_KEPT: usize = 128;
-
-/// The gas of JAM's virtual machine that it takes to refine a run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RefineGas {
-    /// As it was estimated, which is a bound.
-    pub estimate: u64,
-    /// As the program used it, if it was run.
-    pub exact: Option<u64>,
-}
-
-/// What runs take that were packed lately, by the number of the first block. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct RefineGases(Arc<BTreeMap<u64, (Run, RefineGas)>>);
-
-impl RefineGases {
-    fn insert(&mut self, run: Run, gas: RefineGas) {
-        let all = Arc::make_mut(&mut self.0);
-        // What stood here before on these numbers is not sent any more.
-        all.retain(|_, (other, _)| {
-            other.last.number < run.first.number || run.last.number < other.first.number
-        });
-        all.insert(run.first.number, (run, gas));
-        while all.len() > REFINE_GAS_KEPT {
-            all.pop_first();
-        }
-    }
-
-    /// What a run takes, if it was packed lately.
-    pub fn of(&self, run: Run) -> Option<RefineGas> {
-        self.0.get(&run.first.number).filter(|(known, _)| *known == run).map(|(_, gas)| *gas)
-    }
-
-    /// What the run that was packed last takes, of those with the highest numbers.
-    pub fn newest(&self) -> Option<RefineGas> {
-        self.0.last_key_value().map(|(_, (_, gas))| *gas)
     }
 }
 

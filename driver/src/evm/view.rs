@@ -1,12 +1,12 @@
 //! What readers see of the blocks and of the open one. Everything large is shared.
 
-use super::{EvmBlocks, EvmCodes, Folded, RefineGases};
+use super::{EvmBlocks, EvmCodes, Folded};
 use crate::{Blocks, Broken};
 use alloy_consensus::{Header, ReceiptEnvelope};
 use core::fmt::Debug;
 use state::{Codes, Layer, evm::BlockChanges};
 use std::{collections::BTreeMap, sync::Arc};
-use types::{BlockId, Chunked, ReceiptedBlock, Sizes, Transaction};
+use types::{BlockId, Chunked, ReceiptedBlock, RefineGases, Sizes, Transaction};
 
 /// A block in memory, with the state after it.
 #[derive(Clone, Debug)]

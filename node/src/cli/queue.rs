@@ -139,6 +139,12 @@ fn bundle_words(bundle: &Value) -> String {
             out.push_str(&format!("{step:<12} {} after it was sealed\n", seconds(at.saturating_sub(first))));
         }
     }
+    if let Some(estimate) = bundle["refineGas"]["estimate"].as_u64() {
+        let (used, max) = (&bundle["refineGas"]["used"], &bundle["refineGas"]["max"]);
+        let percent = max.as_u64().map_or(0, |max| estimate.saturating_mul(100) / max.max(1));
+        let used = used.as_u64().map_or_else(String::new, |used| format!(", {used} used"));
+        out.push_str(&format!("refine gas   at most {estimate} of {max} ({percent} %){used}\n"));
+    }
     if let Some(why) = bundle["whySlow"].as_str() {
         out.push_str(&format!("\nwhy it is slow\n  {why}\n"));
     }

@@ -233,6 +233,9 @@ fn shown(api: &Api, bundle: &Bundle, full: bool) -> Value {
             })
         });
         value["blockList"] = blocks.collect();
+        value["refineGas"] = snapshot.insight.refine_gas.of(bundle.run).map_or(Value::Null, |gas| {
+            json!({ "estimate": gas.estimate, "used": gas.exact, "max": api.config.limits.refine_gas_max })
+        });
         value["transactions"] = json!(transactions(api, bundle));
     }
     value
