@@ -11,10 +11,11 @@ use crate::{
 use ::clock::SystemClock;
 use jam::{ChainSpec, SlotClock, spec::Bootnode};
 use parking_lot::Mutex;
-use pvm::EngineKind;
+use pvm::{EngineKind, Machines};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::broadcast;
@@ -89,6 +90,11 @@ impl Devnet {
     /// How services are run.
     pub const fn services(&self) -> Services {
         self.config.services
+    }
+
+    /// What runs the code of services.
+    pub fn machines(&self) -> Arc<Machines> {
+        Arc::clone(self.execution.machines())
     }
 
     /// Starts all validators. Must be called within a tokio runtime.

@@ -66,7 +66,7 @@ impl Execution {
     }
 
     /// What runs code.
-    pub fn machines(&self) -> &Machines {
+    pub const fn machines(&self) -> &Arc<Machines> {
         &self.machines
     }
 

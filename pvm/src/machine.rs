@@ -116,6 +116,17 @@ impl Machines {
         Ok(program)
     }
 
+    /// Makes a program ready to refine, so that its first run need not wait until it is compiled.
+    pub fn prepare(&self, hash: Hash, code: &Bytes) -> Result<(), BadProgram> {
+        let program = self.program(hash, code)?;
+        self.module(&program, Speed::Fast).map(drop)
+    }
+
+    /// Whether refinement is recompiled.
+    pub const fn is_compiling(&self) -> bool {
+        self.compiler.is_some()
+    }
+
     /// A program as one of the engines takes it; compiling takes a hundred milliseconds for a large one, once.
     ///
     /// Gives whether it counts gas by instruction.

@@ -19,7 +19,7 @@ use std::path::Path;
 const MAGIC: &[u8; 8] = b"pectin\0\x01";
 /// The format of everything else. Change it with any table or encoding, and say in [`in_this_format`] what becomes of the others.
 ///
-/// In formats up to 5 a bundle was one block, and the service of their chains takes no others: they are refused.
+/// Chains in formats up to 6 have services that take other bundles (of one block up to 5, without hints up to 6): they are refused.
 const SCHEMA: u32 = 7;
 
 pub(crate) fn encode(chain: &ChainIdentity) -> Vec<u8> {

@@ -1,35 +1,70 @@
 //! The service's program, run by the builder when it packs a run: what it takes exactly.
 
+use alloy_primitives::Bytes;
 use bundler::Bundler;
 use driver::Program;
-use jam::{Bundle, WorkError, WorkResult};
+use jam::{Bundle, Hash, WorkError, WorkResult};
+use parking_lot::Mutex;
 use pvm::{EngineKind, Limits, Machines, RefineInput};
-use std::sync::OnceLock;
+use service::Config;
+use std::sync::{Arc, OnceLock};
 
-/// Runs the program, with an engine that is started when it is first needed.
+/// Runs the program. Until it is compiled, runs are packed by the estimate of their gas alone, so that no window waits for that.
 #[derive(Debug, Default)]
-pub(super) struct ServiceProgram(OnceLock<Option<Machines>>);
+pub(super) struct ServiceProgram {
+    machines: Arc<OnceLock<Arc<Machines>>>,
+    /// The code that was wanted last; `None` if it is another one than this program's.
+    code: Mutex<Option<(Hash, Option<Bytes>)>>,
+}
 
 impl ServiceProgram {
-    /// The recompiler: the interpreter would take a minute for a full package.
-    fn machines(&self) -> Option<&Machines> {
-        let machines = || match Machines::new(EngineKind::Compiler) {
-            Ok(machines) => Some(machines),
+    /// Starts to compile the program, with the machines of this process if it has some.
+    pub(super) fn start(config: Config, machines: Option<Arc<Machines>>) -> Self {
+        let program = Self::default();
+        let place = Arc::clone(&program.machines);
+        let compile = move || match compiled(&config, machines) {
+            // Nothing else sets it.
+            Ok(machines) => drop(place.set(machines)),
             Err(why) => {
                 tracing::info!(target: "service", %why, "runs are packed by the estimate of their gas alone");
-                None
             }
         };
-        self.0.get_or_init(machines).as_ref()
+        if let Err(why) = std::thread::Builder::new().name("compile".to_owned()).spawn(compile) {
+            tracing::warn!(target: "service", %why, "the service's program cannot be compiled");
+        }
+        program
     }
+
+    /// The service's code, if it is this program's.
+    fn code(&self, config: &Config) -> Option<Bytes> {
+        let mut known = self.code.lock();
+        match &*known {
+            Some((hash, code)) if *hash == config.code_hash => code.clone(),
+            _ => {
+                let code = Some(config.code()).filter(|code| jam::hash::blake2b(&[code]) == config.code_hash);
+                *known = Some((config.code_hash, code.clone()));
+                code
+            }
+        }
+    }
+}
+
+/// The recompiler with the program: the interpreter would take a minute for a full package.
+fn compiled(config: &Config, machines: Option<Arc<Machines>>) -> Result<Arc<Machines>, String> {
+    let machines = match machines.filter(|machines| machines.is_compiling()) {
+        Some(machines) => machines,
+        None => Arc::new(Machines::new(EngineKind::Compiler).map_err(|why| why.to_string())?),
+    };
+    machines.prepare(config.code_hash, &config.code()).map_err(|why| why.to_string())?;
+    Ok(machines)
 }
 
 impl Program for ServiceProgram {
     fn refine_gas(&self, bundle: &Bundle, bundler: &Bundler) -> Option<u64> {
         let (config, params) = (&bundler.config, &bundler.params);
-        let code = config.code();
-        // Another code than this program's is on chain: what it takes is not known here.
-        let machines = self.machines().filter(|_| jam::hash::blake2b(&[&code]) == config.code_hash)?;
+        let machines = self.machines.get()?;
+        // If another code than this program's is on chain, what it takes is not known here.
+        let code = self.code(config)?;
         let input = RefineInput {
             params,
             core: 0,

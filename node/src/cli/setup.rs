@@ -265,7 +265,8 @@ impl Setup {
         }
         let runs_code = self.devnet.as_ref().is_none_or(|devnet| devnet.services() == Services::Code);
         if runs_code {
-            builder.program = Some(Arc::new(ServiceProgram::default()));
+            let machines = self.devnet.as_ref().map(|devnet| devnet.machines());
+            builder.program = Some(Arc::new(ServiceProgram::start(service, machines)));
         }
         Ok(builder)
     }

@@ -139,14 +139,17 @@ fn bundle(bundle: &Bundle, params: &Params) -> Value {
     });
     // What our service brings, in its order. Of another service only the lengths say something.
     value["extrinsics"] = match bundle.extrinsics.as_slice() {
-        [first, codes, transactions, headers] => match (Witness::decode(first), run(transactions, headers)) {
-            (Ok(found), Some(blocks)) => json!({
-                "witness": witness_view(first, &found),
-                "codesBytes": codes.len(),
-                "blocks": blocks,
-            }),
-            _ => lengths(&bundle.extrinsics),
-        },
+        [first, codes, transactions, headers, hints] => {
+            match (Witness::decode(first), run(transactions, headers)) {
+                (Ok(found), Some(blocks)) => json!({
+                    "witness": witness_view(first, &found),
+                    "codesBytes": codes.len(),
+                    "hintsBytes": hints.len(),
+                    "blocks": blocks,
+                }),
+                _ => lengths(&bundle.extrinsics),
+            }
+        }
         others => lengths(others),
     };
     value
