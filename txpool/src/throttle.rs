@@ -135,8 +135,10 @@ mod tests {
             throttle.start(Address::left_padding_from(&index.to_be_bytes()), Time::from_millis(index));
         }
         assert_eq!(throttle.0.len(), SENDERS_MAX);
+        // Half a second after each began to wait.
         let waits = |index: u64| {
-            throttle.is_waiting(&Address::left_padding_from(&index.to_be_bytes()), Time::from_millis(500))
+            let sender = Address::left_padding_from(&index.to_be_bytes());
+            throttle.is_waiting(&sender, Time::from_millis(index + 500))
         };
         assert_eq!([0, 1, SENDERS_MAX as u64].map(waits), [false, true, true]);
         assert!(!throttle.is_waiting(&SENDER, at(0)));

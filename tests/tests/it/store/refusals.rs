@@ -110,20 +110,20 @@ fn other_formats_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pectin.redb");
     drop(Store::open(&path, options(), &genesis()).unwrap());
-    with_schema(&path, 7);
+    with_schema(&path, 8);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by a newer Pectin: its format is 7, this one knows up to 6"
+        "FILE was written by a newer Pectin: its format is 8, this one knows up to 7"
     );
     with_schema(&path, 1);
     assert_eq!(
         sentence(&path, options()),
         "FILE was written by an older Pectin (format 1), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir"
     );
-    with_schema(&path, 5);
+    with_schema(&path, 6);
     assert_eq!(
         sentence(&path, options()),
-        "FILE was written by an older Pectin (format 5), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir"
+        "FILE was written by an older Pectin (format 6), which this one cannot take over; start the Pectin that wrote it, or name another --data-dir"
     );
     // Before there was a log, a file began with the tables.
     with_schema(&path, 2);
