@@ -2,7 +2,7 @@
 
 use super::{child::Recipe, fake_clock::FakeClock, wire::Wires};
 use alloy_primitives::{Address, U256, hex};
-use devnet::{Devnet, authorizer::Authorizer, genesis::SERVICE};
+use devnet::{Devnet, authorizer::Authorizer, execution::SERVICES, genesis::SERVICE};
 use harness::{blocks::Wallet, devnet::Setup};
 use jam::Ed25519Secret;
 use serde_json::json;
@@ -52,7 +52,7 @@ impl World {
         let service = service::Config::native(SERVICE, secret.public()).with_code_hash();
         let genesis_json = genesis_json(&service, accounts);
         let genesis = Genesis::from_json(&genesis_json, &service).map_err(|why| text(&why))?;
-        let setup = Setup { service, genesis, secret, authorizer: Authorizer::Builder };
+        let setup = Setup { service, genesis, secret, authorizer: Authorizer::Builder, services: SERVICES };
         let config = devnet::Config {
             slot_ms,
             authorizer: setup.authorizer,

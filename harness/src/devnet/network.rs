@@ -26,7 +26,7 @@ impl Network {
     pub async fn with(change: impl FnOnce(Config) -> Config) -> Result<Self, StartError> {
         let mut setup = Box::new(Setup::new());
         let config = change(setup.devnet(6000));
-        setup.authorizer = config.authorizer;
+        (setup.authorizer, setup.services) = (config.authorizer, config.services);
         let slot_ms = config.slot_ms;
         let devnet = Devnet::start(config).await?;
         let mut builder = Box::new(Builder::connect(devnet.chain_spec(), slot_ms, &setup));

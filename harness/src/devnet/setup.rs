@@ -7,6 +7,7 @@ use devnet::{
     Config,
     authorizer::Authorizer as Kind,
     chain::Tree,
+    execution::{SERVICES, Services},
     genesis::{SERVICE, params},
 };
 use jam::Ed25519Secret;
@@ -31,6 +32,8 @@ pub struct Setup {
     pub secret: Ed25519Secret,
     /// What lets its packages onto cores.
     pub authorizer: Kind,
+    /// How its validators run services. Natively there is no refine gas, so blocks may have any.
+    pub services: Services,
 }
 
 impl Setup {
@@ -48,12 +51,13 @@ impl Setup {
              \"alloc\": {{ {alloc} }} }}"
         );
         let genesis = Genesis::from_json(&json, &service).expect("a plain genesis");
-        Self { service, genesis, secret, authorizer: Kind::default() }
+        Self { service, genesis, secret, authorizer: Kind::default(), services: SERVICES }
     }
 
     /// A network for it.
     pub fn devnet(&self, slot_ms: u64) -> Config {
-        Config { slot_ms, authorizer: self.authorizer, ..Config::new(self.service, self.genesis.id()) }
+        let Self { authorizer, services, .. } = *self;
+        Config { slot_ms, authorizer, services, ..Config::new(self.service, self.genesis.id()) }
     }
 
     /// What builds its blocks.
@@ -67,7 +71,11 @@ impl Setup {
                 Kind::Builder => Token::Signature(Box::new(self.secret.clone())),
             },
         };
-        Bundler::new(self.service, params(2), authorizer)
+        let mut bundler = Bundler::new(self.service, params(2), authorizer);
+        if self.services == Services::Native {
+            bundler.limits.refine_gas_max = u64::MAX;
+        }
+        bundler
     }
 
     /// Transactions of the first wallet from a nonce on that bring about so many bytes.
