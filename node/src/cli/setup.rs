@@ -193,7 +193,7 @@ impl Setup {
             params: spec.params,
             clock,
             pool: self.pool(&service),
-            queue: queue(&self.options, &self.spec.params, self.slot_ms)?,
+            queue: self.queue()?,
             genesis,
             service_id: service.service,
             code_hash: service.code_hash,
@@ -263,12 +263,24 @@ impl Setup {
         for path in listed(self.options.builder_keys.as_deref()) {
             builder.other_secrets.push(read_key(Path::new(path))?);
         }
-        let runs_code = self.devnet.as_ref().is_none_or(|devnet| devnet.services() == Services::Code);
-        if runs_code {
+        if self.runs_code() {
             let machines = self.devnet.as_ref().map(|devnet| devnet.machines());
             builder.program = Some(Arc::new(ServiceProgram::start(service, machines)));
         }
         Ok(builder)
+    }
+
+    /// Whether validators run the service's program, so that its gas bounds packages. Only of an own network it is known that they do not.
+    fn runs_code(&self) -> bool {
+        self.devnet.as_ref().is_none_or(|devnet| devnet.services() == Services::Code)
+    }
+
+    fn queue(&self) -> Result<queue::Config, Failure> {
+        let mut config = queue(&self.options, &self.spec.params, self.slot_ms)?;
+        if !self.runs_code() {
+            config.run_max.refine_gas = u64::MAX;
+        }
+        Ok(config)
     }
 
     fn bundler(&self, service: service::Config) -> Bundler {
@@ -283,7 +295,11 @@ impl Setup {
         if let Some(token) = &options.authorizer_token {
             authorizer.token = Token::Fixed(token.clone());
         }
+        let runs_code = self.runs_code();
         let limits = &mut bundler.limits;
+        if !runs_code {
+            limits.refine_gas_max = u64::MAX;
+        }
         limits.gas_max = self.options.gas_limit.unwrap_or(limits.gas_max).min(limits.gas_max);
         limits.transactions_max =
             self.options.block_txs_max.unwrap_or(limits.transactions_max).clamp(1, limits.transactions_max);
