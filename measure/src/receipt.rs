@@ -3,7 +3,7 @@
 //!
 //! These two ratios compare time and not CPU time, since waiting is what a client sees. Both servers run all the while and are
 //! asked turn by turn. `dev-receipt-busy` has the same load beside the client on either side: half of what the development network
-//! took in a burst before.
+//! took in a burst before, with validators that run the service natively.
 
 use super::{
     Ratio,
@@ -61,7 +61,7 @@ fn compare(is_busy: bool) -> f64 {
 fn try_compare(is_busy: bool) -> Result<f64, String> {
     let wallets = (0..=SENDERS).map(|index| Wallet::new(index as u64 + 1)).collect::<Vec<_>>();
     let anvil = start_anvil(&wallets, true)?;
-    let (_dev, url, _files) = start_dev(&wallets)?;
+    let (_dev, url, _files) = start_dev(&wallets, is_busy)?;
     let side = |name, url| Side { name, url, load_nonce: 0, client_nonce: 0, waits: vec![] };
     let (mut ours, mut theirs) = (side("pectin dev", url), side("anvil", anvil.url.clone()));
     let (senders, client) = (&wallets[..SENDERS], &wallets[SENDERS]);
@@ -143,8 +143,9 @@ fn wait_for_receipts(side: &mut Side, wallet: &Wallet) -> Result<(), String> {
     Ok(())
 }
 
-/// A development network as it is by default, but for who owns what.
-fn start_dev(wallets: &[Wallet]) -> Result<(Pectin, String, tempfile::TempDir), String> {
+/// A development network as it is by default, but for who owns what. For a load its validators run the service natively: by its program they
+/// take a tenth of what a burst brings, and the pool would be full.
+fn start_dev(wallets: &[Wallet], is_native: bool) -> Result<(Pectin, String, tempfile::TempDir), String> {
     let text = |why: std::io::Error| why.to_string();
     let alloc = wallets.iter().map(|wallet| (wallet.address().to_string(), json!({ "balance": BALANCE })));
     let alloc = alloc.collect::<serde_json::Map<_, _>>();
@@ -153,7 +154,9 @@ fn start_dev(wallets: &[Wallet]) -> Result<(Pectin, String, tempfile::TempDir), 
     let path = files.path().join("genesis.json");
     std::fs::write(&path, genesis.to_string()).map_err(text)?;
     let path = path.display().to_string();
-    let mut dev = Pectin::start(["dev", "--genesis", &path, "--http-port", "0"]).map_err(text)?;
+    let refine = if is_native { "native" } else { "code" };
+    let mut dev =
+        Pectin::start(["dev", "--genesis", &path, "--http-port", "0", "--refine", refine]).map_err(text)?;
     let line = dev.wait_for("  RPC ")?;
     let url = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
     dev.wait_for("ready in")?;
