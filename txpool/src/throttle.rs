@@ -1,6 +1,6 @@
 //! Senders whose transactions were executed for nothing: what comes next of theirs waits.
 //!
-//! A transaction that no package can carry is found out by executing it, and nobody pays for that. So its sender waits before another
+//! A transaction that no package can carry is found out by executing it, which is not paid for. So its sender waits before another
 //! one of its transactions is executed: a second at first, and twice as long each time, up to ten minutes. Who does not do it again for an
 //! hour begins anew.
 
